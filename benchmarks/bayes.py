@@ -62,17 +62,17 @@ def _classes(quick: bool) -> list[list[str]]:
 
 def _validation(quick: bool) -> list[list[str]]:
     """Five folds of a file, against five fits of as many rows as weights are learned from, and two passes."""
-    from candide.tasks.learn import learn
-    from candide.tasks.look import ROWS
-    from candide.tasks.validate import cross_validate
+    from candide.operations.fit import fit_model
+    from candide.validation.cross_validation import cross_validate
+    from candide.weighted.sample import MAX_ROWS
 
     rows = 100_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        path, sample = (mixed(Path(folder) / f"{n}.parquet", n) for n in (rows, min(rows, ROWS)))
+        path, sample = (mixed(Path(folder) / f"{n}.parquet", n) for n in (rows, min(rows, MAX_ROWS)))
         whole, fit, two = seconds(
             lambda: cross_validate(path, "y", folds=5),
-            lambda: learn(sample, "y"),
-            lambda: learn(path, "y", model="naive"),
+            lambda: fit_model(sample, "y"),
+            lambda: fit_model(path, "y", model="naive"),
             repeat=2,
         )
     cost = 5 * fit + 2 * two

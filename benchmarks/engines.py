@@ -10,14 +10,14 @@ from pathlib import Path
 
 from benchmarks import results
 from benchmarks.measure import child, seconds
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 
 ROWS = 5_000_000
 NUMBERS = [f"n{j}" for j in range(10)]
 LEVELS = {f"c{j}": size for j, size in enumerate((2, 3, 4, 5, 8, 12, 20, 50, 200, 1000))}
 _WORK = """
 import time
-from candide.tasks.learn import learn
+from candide.operations.fit import learn
 learn({few!r}, "y", model={model!r})  # what is done once a process is not the cost of rows
 start = time.perf_counter()
 learned = learn({data!r}, "y", model={model!r})
@@ -57,9 +57,9 @@ def levels() -> str:
 
 def measured(engine: str, rows: int, bare: Callable[[], object], data: str, few: str, asked: str = "") -> Measured:
     """Naive Bayes against the bare work of an engine, in turns; then each model in a process of its own."""
-    from candide.tasks.learn import learn
+    from candide.operations.fit import fit_model
 
-    ours, theirs = seconds(lambda: learn(data, "y", model="naive"), bare, repeat=3, budget=240)
+    ours, theirs = seconds(lambda: fit_model(data, "y", model="naive"), bare, repeat=3, budget=240)
     work = f"{engine}, {rows:,} rows"
     ratio = [work, f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", asked]
     print(" | ".join(ratio), flush=True)
@@ -152,21 +152,21 @@ def scored(path: str, few: str, rows: int) -> list[Line]:
     """A model as one SELECT in DuckDB against ``candide predict``, from one Parquet file into another."""
     import duckdb
 
-    from candide.tasks.export import export
-    from candide.tasks.learn import learn
-    from candide.tasks.predict import predict
+    from candide.operations.export_model import export_model
+    from candide.operations.fit import fit_model
+    from candide.operations.predict import predict
 
     out, lines = str(Path(path).with_name("scored.parquet")), []
     for model in ("naive", "bayes"):
-        fitted = learn(few, "y", model=model).fitted
-        query = export(fitted, "sql", dialect="duckdb", table="rows")
+        fitted = fit_model(few, "y", model=model).fitted
+        query = export_model(fitted, "sql", dialect="duckdb", table="rows")
 
         def select(query: str | bytes = query) -> None:
             with duckdb.connect() as con:
                 con.execute(f"CREATE VIEW rows AS SELECT * FROM '{path}'")
                 con.execute(f"COPY ({query}) TO '{out}' (FORMAT parquet)")
 
-        def ours(fitted: Fitted = fitted) -> None:
+        def ours(fitted: FittedModel = fitted) -> None:
             predict(fitted, path, out=out, force=True)
 
         theirs, candide = seconds(select, ours, repeat=3, budget=600)

@@ -22,7 +22,7 @@ DATA = Path(os.environ.get("CANDIDE_DATA") or Path(__file__).resolve().parents[2
 
 _NUMPY = "import numpy"
 _LOAD = "from candide import store; store.load({path!r})"
-_ASK = _LOAD + ".posterior(__import__('candide.rows.table').rows.table.Table.of({{'age': [30.0], 'job': ['cook']}}))"
+_ASK = _LOAD + ".posterior(__import__('candide.data.table').rows.table.Table.of({{'age': [30.0], 'job': ['cook']}}))"
 _ESTIMATOR = "import candide; candide.load({path!r})"
 _MAPPED = """
 import time
@@ -79,11 +79,11 @@ def _new_process(folder: Path, turns: int) -> list[list[str]]:
 def _vocabulary(folder: Path, quick: bool) -> list[list[str]]:
     """200,000 words x 20 classes: as text in the order it was met, and as columns of counts."""
     from candide import store
+    from candide.data.labels import Labels
     from candide.events import Multinomial, Text
-    from candide.model.census import Census
-    from candide.model.fitted import Fitted
-    from candide.model.plan import Part, Plan
-    from candide.rows.labels import Labels
+    from candide.model.counts import ModelCounts
+    from candide.model.fitted import FittedModel
+    from candide.model.plan import Plan, PlanPart
     from candide.tally import Sums
 
     rng, n, k = np.random.default_rng(0), 20_000 if quick else 200_000, 20
@@ -92,11 +92,13 @@ def _vocabulary(folder: Path, quick: bool) -> list[list[str]]:
     counts = np.where(rng.random((k, n)) < 0.2, rng.geometric(0.4, (k, n)), 0).astype(float)
     sums = Sums(np.full((k, n), 1000.0), counts, np.zeros((k, n)))
     names = tuple(sorted(words))
-    columns = Census(Plan(names, (Part(Multinomial(), names),)), labels, weight, (sums,), 1000 * k)
-    text = Census(Plan(("text",), (Part(Text(), ("text",)),)), labels, weight, (_terms(words, counts),), 1000 * k)
+    columns = ModelCounts(Plan(names, (PlanPart(Multinomial(), names),)), labels, weight, (sums,), 1000 * k)
+    text = ModelCounts(
+        Plan(("text",), (PlanPart(Text(), ("text",)),)), labels, weight, (_terms(words, counts),), 1000 * k
+    )
     lines = []
     for name, census in (("text", text), ("columns of counts", columns)):
-        fitted, path = Fitted(census), folder / "words.candide"
+        fitted, path = FittedModel(census), folder / "words.candide"
         save, load = seconds(lambda f=fitted, p=path: store.save(f, p), lambda p=path: store.load(p), repeat=7)
         size = path.stat().st_size / 1e6
         detail = f"{1000 * save:.0f} + {1000 * load:.0f}; {size:.0f} MB"
@@ -106,7 +108,7 @@ def _vocabulary(folder: Path, quick: bool) -> list[list[str]]:
 
 
 def _terms(words: list[str], counts: np.ndarray) -> Any:
-    from candide.tally import Terms
+    from candide.tally import TokenCounts
 
     keys = [word.encode() for word in words]
     classes = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
@@ -115,7 +117,7 @@ def _terms(words: list[str], counts: np.ndarray) -> Any:
     length = counts.sum(axis=1, keepdims=True)
     starts = np.concatenate([[0], np.cumsum([len(key) for key in keys])])
     letters = np.frombuffer(b"".join(keys), np.uint8)
-    return Terms(
+    return TokenCounts(
         np.full((len(counts), 1), 1000.0), length, letters, starts, classes, word, total, np.minimum(total, 1.0)
     )
 
@@ -128,37 +130,37 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
     import pyarrow.parquet as pq
 
     from candide import store
+    from candide.data.table import Table
     from candide.engines import arrays
-    from candide.rows.table import Table
-    from candide.tasks.learn import learn
+    from candide.operations.fit import fit_model
 
     path = DATA / "tables" / "adult_train.parquet"
     if not path.exists():
         return []
     rows, n = pq.read_table(path), 100 if quick else 1000
     target = rows.column_names[-1]
-    whole: Any = learn(rows, target, model="naive").fitted
+    whole: Any = fit_model(rows, target, model="naive").fitted
     for i in range(n):
         start, stop = (j * len(rows) // n for j in (i, i + 1))
         part = rows.slice(start, stop - start).combine_chunks()
-        table = Table.of(part.select(list(whole.plan.columns)))
-        census = arrays.count(table, part.column(target), plan=whole.plan.with_levels(table))
-        store.save(whole.with_census(census), folder / f"{i}.candide")
+        table = Table.from_data(part.select(list(whole.plan.columns)))
+        census = arrays.count_table(table, part.column(target), plan=whole.plan.with_levels(table))
+        store.save(whole.with_counts(census), folder / f"{i}.candide")
     [took] = seconds(lambda: reduce(add, (store.load(folder / f"{i}.candide") for i in range(n))), repeat=3)
     merged = reduce(add, (store.load(folder / f"{i}.candide") for i in range(n)))
-    assert merged.census.n_rows == len(rows)
+    assert merged.counts.n_rows == len(rows)
     return [_line(f"load and add {n:,} shards of Adult, {len(rows):,} rows, seconds", took, "at most 3 s")]
 
 
 def _buckets(folder: Path, bits: int) -> list[list[str]]:
     """A model that has met every bucket, each in one class: saved, and loaded by memory map."""
     from candide import store
+    from candide.data.labels import Labels
     from candide.events import Text
-    from candide.model.census import Census
-    from candide.model.fitted import Fitted
-    from candide.model.plan import Part, Plan
-    from candide.rows.labels import Labels
-    from candide.tally import Terms
+    from candide.model.counts import ModelCounts
+    from candide.model.fitted import FittedModel
+    from candide.model.plan import Plan, PlanPart
+    from candide.tally import TokenCounts
 
     n, k, path = 1 << bits, 20, folder / "buckets.candide"
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
@@ -169,11 +171,11 @@ def _buckets(folder: Path, bits: int) -> list[list[str]]:
     # bytes of a little-endian number are not in its order: this is the one they are kept in
     letters = np.sort(letters.reshape(-1, 4).copy().view(">u4").ravel()).view(np.uint8)
     starts = np.arange(0, 4 * n + 1, 4)
-    tally = Terms(sizes, np.full((k, 1), 2.0 * n / k), letters, starts, classes, word, total, total)
-    plan = Plan(("text",), (Part(Text(bits=bits), ("text",)),))
+    tally = TokenCounts(sizes, np.full((k, 1), 2.0 * n / k), letters, starts, classes, word, total, total)
+    plan = Plan(("text",), (PlanPart(Text(bits=bits), ("text",)),))
     labels = Labels(tuple(range(k)))
     start = time.perf_counter()
-    store.save(Fitted(Census(plan, labels, sizes[:, 0], (tally,), n)), path)
+    store.save(FittedModel(ModelCounts(plan, labels, sizes[:, 0], (tally,), n)), path)
     saved = time.perf_counter() - start
     del tally, letters, word, total, starts
     size = path.stat().st_size / 1e6

@@ -13,7 +13,7 @@ import numpy as np
 
 import candide as cd
 from benchmarks import results
-from candide.tasks.learn import learn
+from candide.operations.fit import fit_model
 
 TABLES = 30
 ROWS, NEW = 500, 4_000
@@ -59,7 +59,7 @@ def _tables(
             events = {name: "text" for name in X if name == "text"} or "auto"  # categories, if each is there often
             once = cd.BayesClassifier(events=events).fit(_pick(X, alone), y[alone])
             many = cd.BayesClassifier(events=events).fit(_pick(X, rows), y[rows])
-            printed = learn({**_pick(X, rows), "y": y[rows]}, "y", trust=True, events=events).held_out
+            printed = fit_model({**_pick(X, rows), "y": y[rows]}, "y", keep_held_out=True, events=events).held_out
         shares = np.bincount(y[alone]) / np.bincount(y[rows])
         per_class = 1.0 / (shares / shares.mean())
         true = _loss(many.predict_proba(asked), truth, per_class[truth])
@@ -117,7 +117,7 @@ def _counts_of_cells(name: str, change: Callable[[np.ndarray], np.ndarray], n: i
         once = cd.BayesClassifier().fit(X, y)
         many = cd.BayesClassifier().fit(*counted, sample_weight=change(count.astype(float)))
         true = _loss(once.predict_proba(asked), truth)
-        found = learn({**X, "y": y}, "y", trust=True).held_out
+        found = fit_model({**X, "y": y}, "y", keep_held_out=True).held_out
         assert found is not None
         ratio.append(_loss(many.predict_proba(asked), truth) / true)
         printed.append(found.scores.log_loss / true)
@@ -141,7 +141,7 @@ def _exclusive_or() -> list[str]:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 2, (2, 1000))
     X, y = {"a": a, "b": b}, ((a ^ b) ^ (rng.random(1000) < 0.1)).astype(int)
-    found = learn({**X, "y": y}, "y", trust=True).held_out
+    found = fit_model({**X, "y": y}, "y", keep_held_out=True).held_out
     assert found is not None
     line = ["XOR of 1,000 rows that repeat by chance", f"log-loss {found.scores.log_loss:.3f}", "", "below .40"]
     print(" | ".join(line), flush=True)

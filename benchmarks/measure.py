@@ -34,7 +34,7 @@ def read_once(*arrays: np.ndarray) -> Callable[[], object]:
 
     def work() -> None:
         for a in flat:
-            threads.over_rows(lambda rows, a=a: np.bitwise_or.reduce(a[rows]), len(a), cost=1)
+            threads.map_rows(lambda rows, a=a: np.bitwise_or.reduce(a[rows]), len(a), cost=1)
 
     return work
 

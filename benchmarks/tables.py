@@ -19,7 +19,7 @@ COPY (
 
 _OURS_FIT = """
 import time
-from candide.tasks.learn import learn
+from candide.operations.fit import learn
 start = time.perf_counter()
 learn({path!r}, "y", model="naive")
 print("seconds", time.perf_counter() - start)
@@ -58,8 +58,8 @@ print("seconds", time.perf_counter() - start)
 
 _OURS_PREDICT = """
 import time
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
+from candide.operations.fit import learn
+from candide.operations.predict import predict
 fitted = learn({path!r}, "y", model="naive").fitted
 start = time.perf_counter()
 predict(fitted, {path!r}, out={out!r})
@@ -95,11 +95,11 @@ def _bare(path: Path) -> str:
 
 
 def _parquet(path: Path, rows: int) -> list[list[str]]:
-    from candide.tasks.learn import learn
-    from candide.tasks.validate import cross_validate
+    from candide.operations.fit import fit_model
+    from candide.validation.cross_validation import cross_validate
 
     bare, ours = seconds(
-        lambda: duckdb.sql(_bare(path)).fetchall(), lambda: learn(str(path), "y", model="naive"), repeat=4
+        lambda: duckdb.sql(_bare(path)).fetchall(), lambda: fit_model(str(path), "y", model="naive"), repeat=4
     )
     folds = seconds(lambda: cross_validate(str(path), "y", folds=10, model="naive"), repeat=2)[0]
     mine, theirs = child(_OURS_FIT.format(path=str(path))), child(_THEIRS_FIT.format(path=str(path)))
@@ -113,13 +113,13 @@ def _parquet(path: Path, rows: int) -> list[list[str]]:
 
 
 def _csv(path: Path, rows: int) -> list[list[str]]:
-    from candide.tasks.learn import learn
+    from candide.operations.fit import fit_model
 
     csv = path.with_suffix(".csv")
     duckdb.sql(f"COPY (FROM '{path}') TO '{csv}' (HEADER)")
     counted = ", ".join(f"count({c})" for c in NUMBERS + TEXTS)
     scan = f"SELECT {counted} FROM '{csv}'"
-    bare, ours = seconds(lambda: duckdb.sql(scan).fetchall(), lambda: learn(str(csv), "y", model="naive"), repeat=2)
+    bare, ours = seconds(lambda: duckdb.sql(scan).fetchall(), lambda: fit_model(str(csv), "y", model="naive"), repeat=2)
     csv.unlink()
     return [
         _line(
@@ -147,7 +147,7 @@ def _predict(path: Path, rows: int) -> list[list[str]]:
 
 
 def _wide(quick: bool) -> list[list[str]]:
-    from candide.tasks.learn import learn
+    from candide.operations.fit import fit_model
 
     lines, before = [], None
     for width in (250, 500, 1000) if quick else (500, 1000, 2000):
@@ -155,7 +155,7 @@ def _wide(quick: bool) -> list[list[str]]:
             path = f"{folder}/wide.parquet"
             columns = ", ".join(f"random() + i % 2 AS x{j}" for j in range(width))
             duckdb.sql(f"COPY (SELECT {columns}, i % 2 AS y FROM range(20000) t(i)) TO '{path}' (FORMAT parquet)")
-            [took] = seconds(lambda path=path: learn(path, "y", model="naive"), repeat=2)
+            [took] = seconds(lambda path=path: fit_model(path, "y", model="naive"), repeat=2)
         if before is not None:
             name = f"fit 20,000 rows x {width:,} columns, against half as many"
             lines.append(_line(name, took, before, took / before, "about 2"))

@@ -93,17 +93,19 @@ def _predict(documents: list, y: list, quick: bool) -> list[list[str]]:
 
 
 def _limits(column: object, y: list, megabytes: float) -> list[list[str]]:
-    from candide.encode.tokens import Tokens, count
+    from candide.data.documents import Documents
+    from candide.encoding.tokens import Tokens, count_tokens
     from candide.kernels import text as kernel
-    from candide.rows.documents import Documents
 
-    documents, classes = Documents.of(column), np.unique(y, return_inverse=True)[1]
+    documents, classes = Documents.from_column(column), np.unique(y, return_inverse=True)[1]
     letters = documents.letters
     assert letters is not None
-    to, fold = np.empty_like(letters), kernel.folds(True)
+    to, fold = np.empty_like(letters), kernel.ascii_fold_table(True)
     loops = [lambda: np.copyto(to, letters)]
     loops += [lambda: kernel.compiled.bare(letters, fold)] if kernel.compiled else []
-    mine, *limits = seconds(lambda: count(documents, classes, None, n_classes=20, tokens=Tokens()), *loops, repeat=3)
+    mine, *limits = seconds(
+        lambda: count_tokens(documents, classes, None, n_classes=20, tokens=Tokens()), *loops, repeat=3
+    )
     names = ["memcpy", "a byte loop that looks every byte up and does nothing"]
     return [
         _line(f"count words on one core, MB/s, beside {name}", megabytes / mine, megabytes / limit, limit / mine, "")
@@ -148,21 +150,21 @@ def _stream(quick: bool) -> list[list[str]]:
     Then the same with pairs of words, and weights that a batch teaches again when the documents have doubled.
     """
     from candide import TextNB
-    from candide.encode.tokens import Tokens
-    from candide.rows.documents import Documents
-    from candide.tally import Spec, Terms
+    from candide.data.documents import Documents
+    from candide.encoding.tokens import Tokens
+    from candide.tally import TallySpec, TokenCounts
 
-    rng, spec = np.random.default_rng(0), Spec("terms", (Tokens(bits=20),))
+    rng, spec = np.random.default_rng(0), TallySpec("token_counts", (Tokens(bits=20),))
     pools = []
     for _ in range(4):
         words = np.char.add("w", (rng.zipf(1.3, (20_000, 100)) % 1_000_000).astype(str))
-        pools.append(Documents.of([" ".join(row) for row in words.tolist()]))
+        pools.append(Documents.from_column([" ".join(row) for row in words.tolist()]))
     y = rng.integers(0, 2, 20_000)
     batches = 10 if quick else 500
-    whole = Terms.of(pools[0], y, n_classes=2, spec=spec)
+    whole = TokenCounts.from_rows(pools[0], y, n_classes=2, spec=spec)
     before, start = high_water(reset=True), time.perf_counter()
     for i in range(1, batches):
-        whole = whole + Terms.of(pools[i % 4], y, n_classes=2, spec=spec)
+        whole = whole + TokenCounts.from_rows(pools[i % 4], y, n_classes=2, spec=spec)
     took = time.perf_counter() - start
     grown = high_water() - before
     tokens = whole.length.sum()
@@ -173,7 +175,7 @@ def _stream(quick: bool) -> list[list[str]]:
     for i in range(1, batches):
         model.partial_fit(pools[i % 4], y)
     took = time.perf_counter() - start
-    name = f"the same, and their pairs, with learned weights ({model.fitted_.voices.said(model.census_.n_rows)})"
+    name = f"the same, and their pairs, with learned weights ({model.fitted_.term_weights.training_summary(model.counts_.n_rows)})"
     return [*lines, _line(name, tokens / took / 1e6, high_water() - before, 0.0, "constant memory")]
 
 

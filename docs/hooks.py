@@ -204,9 +204,9 @@ def gallery(markdown: str) -> str:
 def commands() -> str:
     """Every command of the command line, from its own help: what it does, an example, its options."""
     from candide.cli import cli
-    from candide.cli.group import commands_of
+    from candide.cli.group import iterate_commands
 
-    return "\n".join(_command(name, command) for name, command in commands_of(cli))
+    return "\n".join(_command(name, command) for name, command in iterate_commands(cli))
 
 
 def _command(name: str, command: Any) -> str:

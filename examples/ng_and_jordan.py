@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import candide as cd
-from candide.estimators.curves import usual
+from candide.estimators.curves import default_models
 from candide.evaluate import LearningCurves, learning_curves
 
 DATA = Path(os.environ.get("CANDIDE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "tables"
@@ -74,7 +74,7 @@ def models(columns: dict[str, Any]) -> dict[str, Any]:
     numbers = [name for name, values in columns.items() if not pa.types.is_large_string(values.type)]
     numbers = [name for name in numbers if set(columns[name].drop_null().unique().to_pylist()) - {0, 1}]
     shared = {name: cd.events.Gaussian(covariance="tied-diagonal") for name in numbers}
-    others = usual()
+    others = default_models()
     return {
         "naive Bayes": cd.NaiveBayes(shared),
         "logistic regression": LogisticRegression(C=np.inf, max_iter=200),
@@ -111,7 +111,9 @@ def lines(found: list[tuple[str, LearningCurves]]) -> Iterator[str]:
     yield "| table | naive Bayes against logistic regression | with a penalty | perceptron |"
     yield "|---|---|---|---|"
     for name, curves in found:
-        verdicts = (curves.verdict(other) for other in ("logistic regression", "with a penalty", "perceptron"))
+        verdicts = (
+            curves.describe_comparison(other) for other in ("logistic regression", "with a penalty", "perceptron")
+        )
         yield f"| {name} | {' | '.join(verdicts)} |"
 
 

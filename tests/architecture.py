@@ -1,9 +1,9 @@
-"""The rooms of the source, from the ground up, and how the source is read to hold them.
+"""The layers of the package, lowest first, and how the source is read to check them.
 
-``ROOMS`` is the one table of the architecture: ``tests/test_layers.py`` holds the source to it, and the drawing in
+``LAYERS`` is the one table of the architecture: ``tests/test_layers.py`` checks the source against it, and the table in
 CONTRIBUTING.md is made from it by ``python -m tests.architecture``.
 
->>> above("tally", "rows"), above("rows", "tally"), above("explain", "store")
+>>> above("tally", "data"), above("data", "tally"), above("explain", "store")
 (True, False, False)
 """
 
@@ -17,59 +17,65 @@ import candide
 
 ROOT = Path(candide.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
-START, END = "<!-- rooms: made by python -m tests.architecture -->", "<!-- end of rooms -->"
+START, END = "<!-- layers: made by python -m tests.architecture -->", "<!-- end of layers -->"
 
-# A room may import what lies in a row below it, and its own modules.
-ROOMS = [
+# A package may import what lies in a layer below it, and its own modules.
+LAYERS = [
     {
-        "errors": "errors that name the place, the value and the remedy, in words and as attributes",
-        "wording": "how names, values and numbers are put into sentences",
-        "tables": "classes by name, each imported when it is first asked for",
+        "errors": "errors with column, row, value and remedy as attributes",
+        "formatting": "how names, values and numbers are written in sentences",
+        "registry": "classes by name, each imported when it is first needed",
     },
     {
-        "numerics": "functions of numbers, accurate far out",
-        "files": "writing a file: whole or not at all, and never where something would be lost",
+        "numerics": "functions of numbers, accurate in the tails",
+        "files": "writing a file: whole or not at all, never over something that would be lost",
     },
-    {"kernels": "compiled loops and their readable NumPy twins"},
-    {"rows": "what came in: labels, kinds of columns, tables, documents, sparse blocks"},
-    {"encode": "how a column becomes numbers or codes: identity, log, grid, levels, tokens. No label is looked at"},
-    {"tally": "what was counted, one kind a file: they add", "priors": "what MAP and Bayes add to the counts"},
-    {"distributions": "one fitted law a file: it scores, explains, samples and describes itself"},
-    {"conjugate": "how a prior and a tally make a law"},
-    {"events": "families, one a file, the same sections in the same order"},
-    {"model": "plan (columns to blocks), census (counts), settings, and the model they make"},
-    {"engines": "who counts and who scores: arrays, DuckDB, PostgreSQL, Spark"},
+    {"kernels": "compiled loops and their NumPy reference implementations"},
+    {"data": "tables, labels, column types, documents, number and date formats, notes"},
+    {"encoding": "how a column becomes numbers or codes; labels are never used"},
+    {"tally": "sufficient statistics that add and subtract", "priors": "priors of parameters and classes"},
+    {"distributions": "fitted distributions: score, explain, sample, describe themselves"},
+    {"conjugate": "prior + tally -> distribution"},
+    {"events": "event models, one a file, with the same sections in the same order"},
+    {"model": "plan (columns to blocks), counts, settings, and the fitted model"},
+    {"engines": "systems that count and score: arrays, DuckDB, PostgreSQL, Spark"},
     {
-        "explain": "what a model knows, why a row has its class, how two models differ",
+        "weighted": "the default model: sample, term selection, weights and fit",
+        "explain": "contributions of terms and columns, effects, decisions",
         "export": "a model as data, and as one file of another language that scores rows without Candide",
     },
     {"store": "the model file"},
-    {"tasks": "the jobs: learn, predict, validate, evaluate, update"},
     {
-        "demo": "a table to try things on",
-        "testing": "the laws, published: an own event model, tally or engine is checked in one line",
+        "metrics": "scores, ranks, curves, calibration, bootstrap",
+        "monitoring": "data checks, drift, differences between models",
     },
-    {"report": "summaries as plain records, and what renders them", "plot": "pictures"},
-    {"estimators": "the scikit-learn face, the only room that imports sklearn"},
+    {
+        "validation": "folds, cross-validation, held-out scores, comparison",
+        "decisions": "thresholds and class priors that shift",
+    },
+    {"operations": "the work behind each public function: fit, predict, update, explain, export"},
+    {"demo": "a table to try things on", "testing": "published checks of event models, tallies and engines"},
+    {"report": "summaries as plain records, and their renderers", "plot": "pictures"},
+    {"estimators": "the scikit-learn interface, the only package that imports sklearn"},
     {
         "evaluate": "the public names of evaluation",
-        "mlflow": "models in MLflow: saved, logged, loaded, and asked as any other of its models",
-        "serve": "a model behind HTTP: one endpoint a function, rows in and answers out in several formats",
+        "mlflow": "models in MLflow",
+        "serve": "a model behind HTTP",
     },
-    {"cli": "the command line: every command calls one task"},
+    {"cli": "the command line"},
     {"__main__": "python -m candide"},
 ]
 # Inside a package modules may import each other in any order without a circle, except where an order is written here.
 INSIDE = {
     "engines": [{"base"}, {"sql"}, {"arrays"}, {"duckdb", "postgres", "spark"}],
-    "report": [{"summary"}, {"terminal", "json", "html"}, {"make"}],
+    "report": [{"summary"}, {"terminal", "json", "html"}, {"build"}],
 }
-HEIGHT = {name: height for height, row in enumerate(ROOMS) for name in row}
+HEIGHT = {name: height for height, row in enumerate(LAYERS) for name in row}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")  # the surface points everywhere
 
 
 def above(one: str, other: str) -> bool:
-    """Whether a room may import another."""
+    """Whether a package may import another."""
     return HEIGHT[one] > HEIGHT[other]
 
 
@@ -78,12 +84,12 @@ class Import:
     """One name that a file imports: where, and whether only when it is needed."""
 
     line: int
-    name: str  # dotted, "candide.rows.labels.Labels"
+    name: str  # dotted, "candide.data.labels.Labels"
     lazy: bool  # within a function, or for the type checker alone
 
     @property
-    def room(self) -> str | None:
-        """The room of the package that it comes from; None for what is from elsewhere."""
+    def package(self) -> str | None:
+        """The package of candide that it comes from; None for what is from elsewhere."""
         package, _, rest = self.name.partition(".")
         return rest.partition(".")[0] if package == "candide" else None
 
@@ -93,7 +99,7 @@ class Import:
         return self.name if is_module(self.name) else self.name.rpartition(".")[0]
 
 
-def room(path: Path) -> str:
+def package_of(path: Path) -> str:
     """The module or package of candide that a file belongs to."""
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
@@ -135,7 +141,7 @@ def _imports(node: ast.AST, path: Path, lazy: bool) -> Iterator[Import]:
 
 def circle(package: str) -> list[str]:
     """Modules of a package that need each other as they are loaded; empty if there are none."""
-    files = {dotted(path): path for path in FILES if room(path) == package and path.name != "__init__.py"}
+    files = {dotted(path): path for path in FILES if package_of(path) == package and path.name != "__init__.py"}
     needs = {name: {i.module for i in imports(path) if not i.lazy} & files.keys() for name, path in files.items()}
     while needs:  # take away what needs nothing that is left: a circle, and what leads to it, stays
         rest = {name: found for name, found in needs.items() if found & needs.keys()}
@@ -152,10 +158,10 @@ def inner_height(package: str, name: str) -> int | None:
 
 
 def drawing() -> str:
-    """The rooms as a table, the highest first."""
-    rooms = [
+    """The layers as a table, the highest first."""
+    packages = [
         f"| {height if i == 0 else ''} | `{name}` | {what} |"
-        for height, row in reversed(list(enumerate(ROOMS)))
+        for height, row in reversed(list(enumerate(LAYERS)))
         for i, (name, what) in enumerate(row.items())
     ]
     inside = [
@@ -163,9 +169,9 @@ def drawing() -> str:
         for package, rows in INSIDE.items()
     ]
     lines = [
-        "| floor | room | what it is |",
+        "| layer | package | what it is |",
         "|---|---|---|",
-        *rooms,
+        *packages,
         "",
         "Inside packages an order holds too:",
         "",
@@ -182,4 +188,4 @@ def redrawn(text: str) -> str:
 
 if __name__ == "__main__":
     CONTRIBUTING.write_text(redrawn(CONTRIBUTING.read_text()))
-    print(f"{CONTRIBUTING.name} shows the rooms as they are")
+    print(f"{CONTRIBUTING.name} shows the layers as they are")

@@ -6,15 +6,15 @@ import numpy as np
 
 import candide as cd
 from candide import events, priors
-from candide.encode import Grid, Levels
-from candide.encode.indicators import Indicators
-from candide.encode.likeness import Likeness
-from candide.encode.normal_score import NormalScore
+from candide.data.table import Table
+from candide.encoding import Grid, LevelEncoding
+from candide.encoding.indicators import Indicators
+from candide.encoding.normal_score import NormalScore
+from candide.encoding.prototypes import Prototypes
 from candide.events.discriminant import Discriminant
 from candide.events.interaction import Interaction
-from candide.events.resemblance import Resemblance
-from candide.model.plan import Part, Plan
-from candide.rows.table import Table
+from candide.events.prototype import PrototypeTerm
+from candide.model.plan import Plan, PlanPart
 
 N = 60
 _NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)
@@ -106,25 +106,25 @@ TEXTS = {
 
 def _classifier(event, **settings):
     """The classifier that loading gives back."""
-    if event.joint and event.name == "gaussian":
+    if event.is_joint and event.name == "gaussian":
         return cd.GaussianBayes(event.covariance, event.shrinkage, **settings)
     return cd.NaiveBayes(event, **settings)
 
 
 def voices(X):
     """A plan in which voices of every sort speak: columns, pairs, triples, numbers together and beside levels."""
-    table = Table.of(X)
-    cells = Grid(cells=4).learn(X["age"]), Levels().learn(X["job"]), Levels().learn(X["zip"])
+    table = Table.from_data(X)
+    cells = Grid(cells=4).learn(X["age"]), LevelEncoding().learn(X["job"]), LevelEncoding().learn(X["zip"])
     scores = NormalScore().learn(X["age"]), NormalScore().learn(X[""])
-    like = Likeness.of(Part(Discriminant(), ("age", ""), scores).block(table), 9)
+    like = Prototypes.from_scores(PlanPart(Discriminant(), ("age", ""), scores).block(table), 9)
     parts = (
-        Part(events.Binned(), ("age", "")),
-        Part(events.Categorical(), ("job", "zip")),
-        Part(Discriminant(), ("age", ""), scores),
-        Part(Discriminant(quadratic=False), ("age", "job"), (scores[0], Indicators.of(X["job"], 9))),
-        Part(Interaction(((0, 1), (1, 2))), ("age", "job", "zip"), cells),
-        Part(Interaction(((0, 1, 2),)), ("age", "job", "zip"), cells),
-        Part(Resemblance(), ("age", ""), scores, like),
+        PlanPart(events.Binned(), ("age", "")),
+        PlanPart(events.Categorical(), ("job", "zip")),
+        PlanPart(Discriminant(), ("age", ""), scores),
+        PlanPart(Discriminant(quadratic=False), ("age", "job"), (scores[0], Indicators.from_column(X["job"], 9))),
+        PlanPart(Interaction(((0, 1), (1, 2))), ("age", "job", "zip"), cells),
+        PlanPart(Interaction(((0, 1, 2),)), ("age", "job", "zip"), cells),
+        PlanPart(PrototypeTerm(), ("age", ""), scores, like),
     )
     return Plan(("age", "job", "zip", ""), parts).with_levels(table)
 
@@ -136,8 +136,8 @@ def models():
             yield f"{name}-{how}", _classifier(event, estimate=how).fit(X, labels_of("str")), X
     for name, (event, prior) in PRIORS.items():
         event, X = EVENTS[event]
-        yield f"prior-{name}", _classifier(event, priors=prior).fit(X, labels_of("int")), X
-    unbiased = cd.GaussianBayes("tied", estimate="mle", priors=priors.Unbiased())
+        yield f"prior-{name}", _classifier(event, param_priors=prior).fit(X, labels_of("int")), X
+    unbiased = cd.GaussianBayes("tied", estimate="mle", param_priors=priors.Unbiased())
     yield "prior-unbiased", unbiased.fit(numbers(), labels_of("str")), numbers()
     with_group = cd.NaiveBayes({("age", "zip"): events.Gaussian(covariance="full")})
     yield "group-and-more", with_group.fit(mixed(), labels_of("str")), mixed()
@@ -154,7 +154,7 @@ def models():
     yield "class-list", cd.NaiveBayes(class_prior=[0.2, 0.3, 0.5]).fit(X, y), X
     yield "class-dirichlet", cd.NaiveBayes(class_prior=priors.Dirichlet(2.0), estimate="map").fit(X, y), X
     by_name = cd.NaiveBayes(
-        estimate={"gaussian": "mean"}, priors={"gaussian": "jeffreys", "categorical": priors.Dirichlet(0.3)}
+        estimate={"gaussian": "mean"}, param_priors={"gaussian": "jeffreys", "categorical": priors.Dirichlet(0.3)}
     )
     yield "by-name", by_name.fit(mixed(), y), mixed()
     spam = ["Free prize, call now", "See you at five", "free CALL é", "", None, "🙂 five words"] * 10
@@ -165,7 +165,7 @@ def models():
     yield "text-and-more", cd.NaiveBayes({"words": events.Text()}).fit(both, y), both
     wide = _rng(6).poisson(0.2, (N, 100)).astype(float)
     long = tuple(np.linspace(0.1, 2.0, 100))
-    yield "long-prior", cd.NaiveBayes("multinomial", priors=priors.Dirichlet(long)).fit(wide, y), wide
+    yield "long-prior", cd.NaiveBayes("multinomial", param_priors=priors.Dirichlet(long)).fit(wide, y), wide
 
 
 MODELS = {name: (model, X) for name, model, X in models()}

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 from pyarrow import csv
 
 import candide as cd
-from candide import tasks, wording
+from candide import formatting, operations
 from candide.cli import cli
 from candide.errors import InputError
-from candide.report import make, summary
+from candide.report import build, summary
 
 
 def rows(n=400, ends=("", "")):
@@ -53,17 +53,22 @@ def test_a_setting_without_options_has_a_name(tmp_path):
 def test_labels_that_differ_by_a_blank_print_apart():
     table = rows(ends=("", " "))
     model = cd.fit(table, "y", model="naive")
-    scores = tasks.evaluate(model, table, "y")
-    for text in (str(summary.of_model(model)), str(summary.of_scores(model, scores))):
+    scores = operations.evaluate(model, table, "y")
+    for text in (str(summary.summarize_model(model)), str(summary.summarize_scores(model, scores))):
         for label in ("no", "yes"):
             assert f"\n{label} " in text
             assert f"\n'{label} ' " in text
-    page = make.make(model, table, "y").text
+    page = build.build_report(model, table, "y").text
     assert "&#39;no &#39;" in page
 
 
 def test_a_value_with_a_blank_at_an_end_is_quoted():
-    assert [wording.value(one) for one in ("no", "no ", " no", "no\xa0")] == ["no", "'no '", "' no'", "'no\\xa0'"]
+    assert [formatting.format_value(one) for one in ("no", "no ", " no", "no\xa0")] == [
+        "no",
+        "'no '",
+        "' no'",
+        "'no\\xa0'",
+    ]
 
 
 def test_a_note_names_a_column_once(tmp_path):
@@ -78,7 +83,7 @@ def test_a_note_names_a_column_once(tmp_path):
     for run in (
         lambda: model.predict_table(str(tmp_path / "t.csv")),
         lambda: model.predict_proba({"a": later["a"], "b": b}),
-        lambda: tasks.evaluate(model, later, "y"),
+        lambda: operations.evaluate(model, later, "y"),
     ):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")

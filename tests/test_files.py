@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from candide.files import replacing, write_whole
+from candide.files import replace_file, write_atomically
 
 
 def test_what_is_written_elsewhere_takes_the_place_of_the_file(tmp_path):
@@ -13,7 +13,7 @@ def test_what_is_written_elsewhere_takes_the_place_of_the_file(tmp_path):
     path.write_text("old")
     path.chmod(0o640)
     link.symlink_to(path)
-    with replacing(link) as temporary:
+    with replace_file(link) as temporary:
         os.unlink(temporary)  # as one who makes the file anew
         with open(temporary, "w") as out:
             out.write("new")
@@ -25,8 +25,8 @@ def test_what_is_written_elsewhere_takes_the_place_of_the_file(tmp_path):
 def test_nothing_is_left_of_what_fails(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), replacing(path):
+    with pytest.raises(RuntimeError), replace_file(path):
         raise RuntimeError
     with pytest.raises(TypeError):
-        write_whole(path, [b"one", None])
+        write_atomically(path, [b"one", None])
     assert (path.read_text(), [p.name for p in tmp_path.iterdir()]) == ("old", ["a.txt"])

@@ -51,7 +51,7 @@ def test_to_load_and_predict_takes_no_heavy_library(name, detail, tmp_path):
 
 LATER = {"conjugate.normal", "conjugate.dirichlet", "conjugate.discriminant", "conjugate.leave_one_out"} | {
     *("distributions.base", "distributions.density", "distributions.categorical", "distributions.arrays"),
-    *("rows.kinds", "rows.documents", "engines.arrays", "tasks.learn", "explain.rows", "kernels.text"),
+    *("data.column_types", "data.documents", "engines.arrays", "operations.fit", "explain.decisions", "kernels.text"),
 }  # what a model that is loaded needs when it is estimated, asked, or fitted again
 
 
@@ -97,5 +97,5 @@ def test_tables_and_the_command_line_take_no_scikit_learn(tmp_path):
 def test_help_takes_no_numpy():
     code = "from contextlib import redirect_stdout as to; import io; from candide.cli import cli"
     loaded = modules_after(f"{code}\nwith to(io.StringIO()): cli(['--help'], standalone_mode=False)")
-    assert "candide.cli.learning" in loaded
+    assert "candide.cli.fit" in loaded
     assert not loaded & {"numpy", *HEAVY - {"rich"}}

@@ -3,7 +3,6 @@
 import doctest
 import re
 
-import pytest
 from tests import architecture
 from tests.architecture import (
     CONTRIBUTING,
@@ -16,65 +15,77 @@ from tests.architecture import (
     dotted,
     imports,
     inner_height,
+    package_of,
     redrawn,
-    room,
 )
 
-PACKAGES = sorted({room(path) for path in FILES})
-every_file = pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+PACKAGES = sorted({package_of(path) for path in FILES})
 
 
 def test_the_walk_sees_imports_inside_functions():
-    found = {i.name: i.lazy for i in imports(ROOT / "rows" / "labels.py")}
+    found = {i.name: i.lazy for i in imports(ROOT / "data" / "labels.py")}
     assert found["pyarrow"]
     assert not found["candide.errors.InputTypeError"]
     assert doctest.testmod(architecture).failed == 0
 
 
-@every_file
-def test_imports_point_down(path):
-    mine = room(path)
-    assert mine in HEIGHT, f"give {mine} a place in ROOMS of tests/architecture.py"
-    for found in imports(path):
-        if found.room not in (None, mine, "__version__"):
-            assert found.room in HEIGHT, f"line {found.line}: give {found.room or 'candide'} a place in ROOMS"
-            assert above(mine, found.room), f"line {found.line}: {mine} imports {found.room}, which is not below it"
+def test_imports_point_down():
+    wrong = []
+    for path in FILES:
+        mine = package_of(path)
+        assert mine in HEIGHT, f"give {mine} a place in LAYERS of tests/architecture.py"
+        for found in imports(path):
+            if found.package not in (None, mine, "__version__"):
+                assert found.package in HEIGHT, f"give {found.package} a place in LAYERS of tests/architecture.py"
+                if not above(mine, found.package):
+                    wrong.append(f"{path.relative_to(ROOT)}:{found.line}: {found.package} is not below {mine}")
+    assert wrong == []
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_circle_inside_a_package(package):
-    assert circle(package) == []
+def test_no_circle_inside_a_package():
+    assert {package: circle(package) for package in PACKAGES if circle(package)} == {}
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if room(p) in INSIDE], ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_order_inside_a_package(path):
-    mine = inner_height(room(path), dotted(path))
-    for found in imports(path):
-        other = inner_height(room(path), found.module) if found.room == room(path) else None
-        if mine is not None and other is not None:
-            assert other <= mine, f"line {found.line}: {dotted(path)} imports {found.module}, which lies above it"
+def test_the_order_inside_a_package():
+    wrong = []
+    for path in (path for path in FILES if package_of(path) in INSIDE):
+        mine = inner_height(package_of(path), dotted(path))
+        for found in imports(path):
+            own = found.package == package_of(path)
+            other = inner_height(package_of(path), found.module) if own else None
+            if mine is not None and other is not None and other > mine:
+                wrong.append(f"{dotted(path)}:{found.line}: {found.module} lies above it")
+    assert wrong == []
 
 
-@every_file
-def test_private_names_stay_in_their_room(path):
-    for found in imports(path):
-        private = any(part.startswith("_") and not part.startswith("__") for part in found.name.split("."))
-        assert found.room in (None, room(path)) or not private, f"line {found.line}: {found.name} is private"
+def test_private_names_stay_in_their_package():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{found.line}: {found.name}"
+        for path in FILES
+        for found in imports(path)
+        if any(part.startswith("_") and not part.startswith("__") for part in found.name.split("."))
+        and found.package not in (None, package_of(path))
+    ]
+    assert wrong == []
 
 
-@every_file
-def test_only_the_estimators_import_sklearn(path):
-    lines = [found.line for found in imports(path) if found.name.partition(".")[0] == "sklearn"]
-    assert not lines or room(path) == "estimators", f"sklearn is imported in line {lines[0]}"
+def test_only_the_estimators_import_sklearn():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{found.line}"
+        for path in FILES
+        for found in imports(path)
+        if found.name.partition(".")[0] == "sklearn" and package_of(path) != "estimators"
+    ]
+    assert wrong == []
 
 
-def test_contributing_draws_the_rooms_as_they_are():
+def test_contributing_shows_the_layers_as_they_are():
     text = CONTRIBUTING.read_text()
     assert text == redrawn(text), "run python -m tests.architecture"
 
 
 def test_the_drawing_follows_the_table(monkeypatch):
-    monkeypatch.setitem(architecture.ROOMS[0], "attic", "what nobody knew was there")
+    monkeypatch.setitem(architecture.LAYERS[0], "attic", "a package that does not exist")
     assert "attic" in redrawn(CONTRIBUTING.read_text())
 
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from candide.errors import InputError, InputTypeError, UnknownNameError
-from candide.events import EVENTS, Bernoulli, EventModel, Gaussian, event_of
-from candide.priors import PRIORS, AddedVariance, Beta, Dirichlet, Gamma, Jeffreys, NormalInverseGamma, prior_of
-from candide.tally import Levels
+from candide.events import EVENTS, Bernoulli, EventModel, Gaussian, resolve_event
+from candide.priors import PRIORS, AddedVariance, Beta, Dirichlet, Gamma, Jeffreys, NormalInverseGamma, resolve_prior
+from candide.tally import LevelTally
 
 
 def test_every_name_makes_its_prior():
-    assert {name: prior_of(name) for name in PRIORS} == {name: prior() for name, prior in PRIORS.items()}
-    assert prior_of(None) is None
+    assert {name: resolve_prior(name) for name in PRIORS} == {name: prior() for name, prior in PRIORS.items()}
+    assert resolve_prior(None) is None
     with pytest.raises(UnknownNameError, match="unknown prior 'dirichlt'; did you mean 'dirichlet'"):
-        prior_of("dirichlt")
+        resolve_prior("dirichlt")
 
 
 def test_priors_compare_and_hash_by_value():
@@ -42,7 +42,7 @@ def test_parameters_are_checked_on_construction(make, parameter, value):
         make()
     assert error.value.value == value
     assert error.value.remedy
-    assert error.value.what.startswith(f"{parameter} ")
+    assert error.value.problem.startswith(f"{parameter} ")
 
 
 def test_what_is_not_a_number_is_refused():
@@ -57,16 +57,16 @@ def test_what_is_not_a_number_is_refused():
 def test_events_are_found_by_name_class_and_instance():
     for name, event in EVENTS.items():
         assert event.name == name
-        assert event_of(name) == event_of(event) == event()
-    assert event_of(Gaussian(covariance="tied-diagonal")).covariance == "tied-diagonal"
+        assert resolve_event(name) == resolve_event(event) == event()
+    assert resolve_event(Gaussian(covariance="tied-diagonal")).covariance == "tied-diagonal"
     for wrong in ("gausian", 3):
         with pytest.raises(UnknownNameError) as error:
-            event_of(wrong)
+            resolve_event(wrong)
         assert error.value.value == wrong
 
 
 def test_an_event_models_own_prior_may_be_named_and_is_overruled_by_the_call():
-    tally = Levels(np.array([[1.0, 2.0]]), np.array([0, 2], np.intp))  # one no, two yes
+    tally = LevelTally(np.array([[1.0, 2.0]]), np.array([0, 2], np.intp))  # one no, two yes
     event = Bernoulli(prior="jeffreys")
     p = [event.estimate(tally, prior).parameters()["probability"].item() for prior in (None, Jeffreys(), Beta(2, 3))]
     np.testing.assert_allclose(p, [2.5 / 4, 2.5 / 4, 4 / 8], rtol=1e-15)

@@ -8,23 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from candide.data.table import Table
 from candide.distributions import Density
-from candide.encode import Grid, Log
-from candide.encode.tokens import Tokens
-from candide.engines.batch import Scan
+from candide.encoding import Grid, Log
+from candide.encoding.tokens import Tokens
+from candide.engines.batches import Scan
 from candide.engines.memory import Arrays, TableSource
-from candide.errors import NotWithinError
+from candide.errors import NotCountedError
 from candide.events import EventModel, Support
 from candide.priors import Gamma
-from candide.rows.table import Table
-from candide.tally import KINDS, Levels, Sums
+from candide.tally import TALLIES, LevelTally, Sums
 from candide.testing import check_engine, check_event, check_tally
-from candide.testing.engines import ENGINE_LAWS, LARGE, Trial
-from candide.testing.events import EVENT_LAWS
-from candide.testing.tallies import TALLY_LAWS
+from candide.testing.engines import ENGINE_CHECKS, LARGE_CHECKS, EngineTrial
+from candide.testing.events import EVENT_CHECKS
+from candide.testing.tallies import TALLY_CHECKS
 
 
-@pytest.mark.parametrize("name", sorted(set(KINDS) - {"cells"}))  # its features are sets: tests/laws/test_cells.py
+@pytest.mark.parametrize("name", sorted(set(TALLIES) - {"cells"}))  # its features are sets: tests/laws/test_cells.py
 def test_every_tally_keeps_the_laws(name):
     check_tally(name)
 
@@ -103,11 +103,11 @@ class Underflows(Waiting):
 
 
 class OtherTerms(Density):
-    def _terms(self, x):
-        return super()._terms(x) * 1.001
+    def _contributions(self, x):
+        return super()._contributions(x) * 1.001
 
     def add_log_prob(self, block, out):
-        out += super()._terms(np.asarray(block, float)).sum(axis=2)
+        out += super()._contributions(np.asarray(block, float)).sum(axis=2)
         return int(np.isnan(block).sum())
 
 
@@ -118,8 +118,8 @@ class Explains(Waiting):
 
 
 class SeesAbsence(Density):
-    def _terms(self, x):
-        return np.where(np.isnan(x)[:, None, :], -1.0, super()._terms(x))
+    def _contributions(self, x):
+        return np.where(np.isnan(x)[:, None, :], -1.0, super()._contributions(x))
 
 
 class Penalises(Waiting):
@@ -129,8 +129,8 @@ class Penalises(Waiting):
 
 
 class Remembers(Waiting):
-    def held_out(self, tally, prior, how, block, y, weight=None):
-        return self.estimate(tally, prior, how).terms(block)
+    def held_out_contributions(self, tally, prior, how, block, y, weight=None):
+        return self.estimate(tally, prior, how).contributions(block)
 
 
 class Optimist(Waiting):
@@ -140,12 +140,12 @@ class Optimist(Waiting):
 
 class ForgetsZeros(Density):
     def _add_stored(self, block, out):
-        self.__dict__["_at_zero"] = np.zeros(self._shape)
+        self.__dict__["_log_density_at_zero"] = np.zeros(self._shape)
         return super()._add_stored(block, out)
 
 
 class Sparse(Waiting):
-    sparse = True
+    accepts_sparse = True
 
     def _estimate(self, tally, prior, how):
         law = super()._estimate(tally, prior, how)
@@ -210,14 +210,16 @@ class Borrows(Sums):
     def __sub__(self, part):
         try:
             return super().__sub__(part)
-        except NotWithinError:
+        except NotCountedError:
             return self
 
 
 class IgnoresWeights(Sums):
     @classmethod
-    def of(cls, block, y, weight=None, *, n_classes, spec):
-        return super().of(block, y, None if weight is None else (weight > 0) * 1.0, n_classes=n_classes, spec=spec)
+    def from_rows(cls, block, y, weight=None, *, n_classes, spec):
+        return super().from_rows(
+            block, y, None if weight is None else (weight > 0) * 1.0, n_classes=n_classes, spec=spec
+        )
 
 
 class NeverScales(Sums):
@@ -227,7 +229,7 @@ class NeverScales(Sums):
 
 class PoolsFirst(Sums):
     def pool(self):
-        return self.some_classes(np.array([0]))
+        return self.select_classes(np.array([0]))
 
 
 class StaysPut(Sums):
@@ -235,15 +237,15 @@ class StaysPut(Sums):
         return super().remap(np.sort(classes), n_classes, moves)
 
 
-class LevelsStay(Levels):
+class LevelsStay(LevelTally):
     def remap(self, classes, n_classes, moves=()):
         moved = super().remap(classes, n_classes, moves)
         return replace(moved, counts=moved.counts[:, ::-1]) if moves else moved
 
 
 class OtherColumns(Sums):
-    def only(self, features):
-        return super().only(np.sort(features))
+    def select_features(self, features):
+        return super().select_features(np.sort(features))
 
 
 class Leaks(Sums):
@@ -318,7 +320,7 @@ class Salts(TableSource):
     """It has a hash of its own."""
 
     def batches(self, columns, size, folds=None):
-        return super().batches(columns, size, folds and (folds._replace(seed=0) if folds.key else folds))
+        return super().batches(columns, size, folds and (folds._replace(seed=0) if folds.key_column else folds))
 
 
 class Turns(TableSource):
@@ -356,7 +358,7 @@ class Careless(Arrays):
         self.source = source
 
     def open(self, data, reading=None):
-        return self.source(Table.of(data), self)
+        return self.source(Table.from_data(data), self)
 
 
 class Rounds(Arrays):
@@ -372,12 +374,12 @@ class Rounds(Arrays):
 class Unweighted(Arrays):
     """It counts numbers itself, and forgets their weights."""
 
-    name, counts = "careless", frozenset({"moments"})
+    name, tally_kinds = "careless", frozenset({"moments"})
 
     def count(self, rows, prepared):
-        from candide.engines.count import count
+        from candide.engines.counting import count_source
 
-        return count(replace(rows, source=Arrays().open(rows.source.table), weight=None), prepared)
+        return count_source(replace(rows, source=Arrays().open(rows.source.table), weight=None), prepared)
 
 
 ENGINE_MISTAKES = {
@@ -398,18 +400,18 @@ def test_a_law_of_engines_finds_its_mistake(name):
         check_engine(engine)
 
 
-@pytest.mark.parametrize("law", LARGE)
+@pytest.mark.parametrize("law", LARGE_CHECKS)
 def test_a_larger_table_finds_a_mistake(law):
     with pytest.raises(AssertionError):
-        law(Trial(Careless(Shortens), lambda table: table, *LARGE[law](0)))
+        law(EngineTrial(Careless(Shortens), lambda table: table, *LARGE_CHECKS[law](0)))
 
 
 @pytest.mark.parametrize(
     ("laws", "mistakes"),
     [
-        (EVENT_LAWS, MISTAKES.values()),
-        (TALLY_LAWS, TALLY_MISTAKES.values()),
-        (ENGINE_LAWS, [law for _, law in ENGINE_MISTAKES.values()]),
+        (EVENT_CHECKS, MISTAKES.values()),
+        (TALLY_CHECKS, TALLY_MISTAKES.values()),
+        (ENGINE_CHECKS, [law for _, law in ENGINE_MISTAKES.values()]),
     ],
     ids=["events", "tallies", "engines"],
 )

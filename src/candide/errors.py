@@ -8,9 +8,9 @@ scikit-learn keeps catching them.
 ("column 'age' (row 3): 'forty' is not a number; drop the row", 'age', 3, 'forty', 'drop the row')
 >>> issubclass(InputError, ValueError) and issubclass(InputError, CandideError)
 True
->>> str(unknown("event", "gausian", ["gaussian", "poisson"]))
+>>> str(unknown_name_error("event", "gausian", ["gaussian", "poisson"]))
 "unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
->>> unknown("column", "a,b", ["a", "b", "c"]).remedy
+>>> unknown_name_error("column", "a,b", ["a", "b", "c"]).remedy
 'repeat the option for each, or pass a list'
 """
 
@@ -25,21 +25,21 @@ class CandideError(Exception):
     no such thing. The text is made of them: the place, what is wrong, the remedy.
     """
 
-    def __init__(self, what: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):
-        super().__init__(what)
-        self.what, self.column, self.row, self.value, self.remedy = what, column, row, value, remedy or None
+    def __init__(self, problem: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):
+        super().__init__(problem)
+        self.problem, self.column, self.row, self.value, self.remedy = problem, column, row, value, remedy or None
 
     def __str__(self) -> str:
         place = [] if self.column is None else [f"column {self.column!r}"]
         place += [] if self.row is None else [f"(row {self.row})" if place else f"row {self.row}"]
-        text = f"{' '.join(place)}: {self.what}" if place else self.what
+        text = f"{' '.join(place)}: {self.problem}" if place else self.problem
         return text if self.remedy is None else f"{text}; {self.remedy}"
 
     def __reduce__(self) -> Any:
-        return _again, (type(self), self.args, self.__dict__)
+        return _restore_error, (type(self), self.args, self.__dict__)
 
 
-def _again(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
+def _restore_error(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
     """An error as it was pickled, whatever its class asks for."""
     error = cls.__new__(cls, *args)
     error.args = args
@@ -62,16 +62,16 @@ class UnknownNameError(InputError):
 class SourceError(InputError):
     """A source that cannot be read as it is; ``where`` names it, ``line`` the line, where one is to blame.
 
-    >>> str(SourceError("'x' is not a number", where="rows.csv", line=7, column="age", value="x"))
+    >>> str(SourceError("'x' is not a number", source="rows.csv", line=7, column="age", value="x"))
     "rows.csv, line 7: column 'age': 'x' is not a number"
     """
 
-    def __init__(self, what: str, *, where: str, line: int | None = None, **place: Any):
-        super().__init__(what, **place)
-        self.where, self.line = where, line
+    def __init__(self, problem: str, *, source: str, line: int | None = None, **place: Any):
+        super().__init__(problem, **place)
+        self.source, self.line = source, line
 
     def __str__(self) -> str:
-        return f"{self.where}{'' if self.line is None else f', line {self.line}'}: {super().__str__()}"
+        return f"{self.source}{'' if self.line is None else f', line {self.line}'}: {super().__str__()}"
 
 
 class UnlabelledError(InputError):
@@ -84,28 +84,28 @@ class CellError(InputError):
     ``row`` is the row that was left out, where an estimate without it fails.
     """
 
-    def __init__(self, class_code: int, feature: int, why: str, row: int | None = None):
-        super().__init__(f"class {class_code}, column {feature}: {why}", row=row)
-        self.class_code, self.feature, self.why = class_code, feature, why
+    def __init__(self, class_code: int, feature: int, reason: str, row: int | None = None):
+        super().__init__(f"class {class_code}, column {feature}: {reason}", row=row)
+        self.class_code, self.feature, self.reason = class_code, feature, reason
 
 
 class MergeError(InputError):
     """Two tallies, censuses or models whose encodings do not agree."""
 
 
-_KNOWN = 16  # names that an error lists
-ALIKE = "fit one model like the other (like=..., or candide fit --like MODEL)"  # what a MergeError may ask for
+_MAX_LISTED_NAMES = 16  # names that an error lists
+MERGE_REMEDY = "fit one model like the other (like=..., or candide fit --like MODEL)"  # what a MergeError may ask for
 
 
-class NotWithinError(InputError):
+class NotCountedError(InputError):
     """A subtraction of rows that were never counted; ``cell`` is the class and position, where one is to blame."""
 
-    def __init__(self, why: str, cell: tuple[int, int] | None = None, **place: Any):
-        super().__init__(why if cell is None else f"{why} (class {cell[0]}, position {cell[1]})", **place)
-        self.why, self.cell = why, cell
+    def __init__(self, reason: str, cell: tuple[int, int] | None = None, **place: Any):
+        super().__init__(reason if cell is None else f"{reason} (class {cell[0]}, position {cell[1]})", **place)
+        self.reason, self.cell = reason, cell
 
 
-class TooLargeError(InputError):
+class SumTooLargeError(InputError):
     """Values whose sums are too large to be counted, merged and written to a file."""
 
 
@@ -125,11 +125,11 @@ class BusyError(CandideError):
     """A file that another process is writing, and has been for too long."""
 
 
-def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameError:
+def unknown_name_error(kind: str, name: object, choices: Iterable[object]) -> UnknownNameError:
     """The error for ``name`` not being one of ``known``, with the nearest name suggested."""
     from difflib import get_close_matches
 
-    names = [str(k) for k in known]
+    names = [str(k) for k in choices]
     if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
         name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
     near = get_close_matches(str(name), names, n=1)
@@ -137,6 +137,6 @@ def unknown(what: str, name: object, known: Iterable[object]) -> UnknownNameErro
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     several = [part.strip() for part in str(name).split(",")]
     remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"
-    more = f" and {len(names) - _KNOWN:,} more" if len(names) > _KNOWN + 1 else ""
-    shown = ", ".join(names[:_KNOWN] if more else names) + more
-    return UnknownNameError(f"unknown {what} {name!r}{hint} Known: {shown}", value=name, remedy=remedy)
+    more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES + 1 else ""
+    shown = ", ".join(names[:_MAX_LISTED_NAMES] if more else names) + more
+    return UnknownNameError(f"unknown {kind} {name!r}{hint} Known: {shown}", value=name, remedy=remedy)

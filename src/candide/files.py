@@ -6,8 +6,8 @@ from a process number whether its owner still lives.
 
 >>> import tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
->>> with locked(path):
-...     write_whole(path, [b"one ", b"piece"])
+>>> with lock_file(path):
+...     write_atomically(path, [b"one ", b"piece"])
 >>> open(path).read(), os.listdir(os.path.dirname(path))
 ('one piece', ['a.txt'])
 """
@@ -22,18 +22,18 @@ from typing import Any
 
 from candide.errors import BusyError, InputError
 
-_PAUSE = 0.005  # seconds between two looks at a lock
-_FORCE = "name another file, or pass --force (force=True) to write there all the same"
+_LOCK_POLL_SECONDS = 0.005  # seconds between two looks at a lock
+_FORCE_REMEDY = "name another file, or pass --force (force=True) to write there all the same"
 _temporaries: set[str] = set()  # files and folders of this process that should not outlast it
-_NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
-_LEFT = 3600.0  # seconds after which a temporary file is one that a killed process left
+_DISK_FULL_ERRORS = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_STALE_SECONDS = 3600.0  # seconds after which a temporary file is one that a killed process left
 
 
 def check_output(
     path: str | os.PathLike,
     inputs: Iterable[str | os.PathLike] = (),
     *,
-    ours: Callable[[str], bool],
+    is_own_file: Callable[[str], bool],
     force: bool = False,
 ) -> None:
     """Refuse an output by which something would be lost, before any work is done for it.
@@ -46,17 +46,17 @@ def check_output(
         folder = os.path.dirname(os.path.realpath(name) if os.path.islink(name) else name)
         remedy = "make it first, or write elsewhere"
         raise InputError(f"{name}: there is no folder {folder!r}", value=name, remedy=remedy)
-    there = _regular(name)
+    there = _stat_regular(name)
     if there is None or force:
         return
-    if any(_is(one, there) for one in inputs):
-        raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE)
-    if not ours(name):
+    if any(_is_same_file(one, there) for one in inputs):
+        raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE_REMEDY)
+    if not is_own_file(name):
         what = "holds something else" if there.st_size else "is empty"
-        raise InputError(f"{name} is there already, and {what}", value=name, remedy=_FORCE)
+        raise InputError(f"{name} is there already, and {what}", value=name, remedy=_FORCE_REMEDY)
 
 
-def _regular(name: str) -> os.stat_result | None:
+def _stat_regular(name: str) -> os.stat_result | None:
     """What is known of a file, None where there is none; an error where it is no regular one."""
     try:
         there = os.stat(name)
@@ -67,44 +67,44 @@ def _regular(name: str) -> os.stat_result | None:
     return there
 
 
-def _is(one: str | os.PathLike, there: os.stat_result) -> bool:
+def _is_same_file(path: str | os.PathLike, other_stat: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.stat(one), there)  # through links of either sort
+        return os.path.samestat(os.stat(path), other_stat)  # through links of either sort
     except OSError:
         return False
 
 
-def write_whole(
-    path: str | os.PathLike, pieces: Iterable[Any], check: Callable[[str], None] = lambda temporary: None
+def write_atomically(
+    path: str | os.PathLike, chunks: Iterable[Any], check: Callable[[str], None] = lambda temporary: None
 ) -> None:
     """Replace a file by some pieces of bytes, whole or not at all; ``check`` may refuse the new file by its name."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         with open(temporary, "wb", buffering=0) as out:
-            for piece in pieces:
-                _write(out, memoryview(piece))
+            for piece in chunks:
+                _write_all(out, memoryview(piece))
         check(temporary)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike) -> Iterator[str]:
+def replace_file(path: str | os.PathLike) -> Iterator[str]:
     """The name of a file to write, in the same folder: it goes to the disk and takes the other's place, or is removed.
 
     The mode of the file is kept, and a link still points to it: what is replaced is the file, not the link.
     """
     target = os.path.realpath(path)
-    _regular(target)
-    temporary = _beside(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
+    _stat_regular(target)
+    temporary = _sibling_path(target, f"{os.getpid()}.{time.monotonic_ns():x}.tmp")
     _temporaries.add(temporary)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        _like(temporary, target)  # before anything is in it
+        _copy_mode(temporary, target)  # before anything is in it
         yield temporary
-        _like(temporary, target)  # who wrote it may have made it anew
+        _copy_mode(temporary, target)  # who wrote it may have made it anew
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in _DISK_FULL_ERRORS:
             raise
         what, remedy = (
             f"cannot write {os.fspath(path)}: {os.strerror(error.errno or 0)}",
@@ -112,7 +112,7 @@ def replacing(path: str | os.PathLike) -> Iterator[str]:
         )
         raise InputError(what, value=os.fspath(path), remedy=remedy) from None
     finally:
-        remove(temporary)
+        remove_temporary(temporary)
     _sync_folder(os.path.dirname(target))
 
 
@@ -139,7 +139,7 @@ def _temporary(ending: str) -> str:
     return name
 
 
-def remove(temporary: str) -> None:
+def remove_temporary(temporary: str) -> None:
     """Remove a temporary file or folder, if it is there still."""
     if os.path.isdir(temporary):
         import shutil
@@ -154,16 +154,16 @@ def remove(temporary: str) -> None:
 def remove_temporaries() -> None:
     """Remove all that are left, where the process is about to end."""
     for name in list(_temporaries):
-        remove(name)
+        remove_temporary(name)
 
 
-def _like(temporary: str, target: str) -> None:
+def _copy_mode(temporary: str, target: str) -> None:
     """Give a file the mode of the one that it will replace."""
     with suppress(FileNotFoundError):
         os.chmod(temporary, os.stat(target).st_mode & 0o7777)
 
 
-def _write(out: Any, piece: memoryview) -> None:
+def _write_all(out: Any, piece: memoryview) -> None:
     while len(piece):
         piece = piece[out.write(piece) :]
 
@@ -178,19 +178,19 @@ def _sync_folder(folder: str) -> None:
             os.close(handle)
 
 
-def _beside(path: str, ending: str) -> str:
+def _sibling_path(path: str, ending: str) -> str:
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{name}.{ending}")
 
 
 @contextmanager
-def locked(path: str | os.PathLike, wait: float = 30.0) -> Iterator[None]:
+def lock_file(path: str | os.PathLike, timeout: float = 30.0) -> Iterator[None]:
     """Hold the lock of a file; a BusyError after ``wait`` seconds in vain."""
     target = os.path.realpath(path)
-    name = _beside(target, "lock")
-    handle = _acquired(name, os.fspath(path), wait)
+    name = _sibling_path(target, "lock")
+    handle = _acquire_lock(name, os.fspath(path), timeout)
     try:
-        _sweep(target)
+        _remove_stale(target)
         yield
     finally:
         with suppress(OSError):  # while it is held: who waits for it looks whether the name is still its own
@@ -198,11 +198,11 @@ def locked(path: str | os.PathLike, wait: float = 30.0) -> Iterator[None]:
         os.close(handle)
 
 
-def _acquired(name: str, path: str, wait: float) -> int:
+def _acquire_lock(name: str, path: str, wait: float) -> int:
     end = time.monotonic() + wait
     while True:
         handle = os.open(name, os.O_CREAT | os.O_RDWR, 0o666)
-        if _take(handle):
+        if _try_lock(handle):
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), os.stat(name)):
                     return handle
@@ -211,10 +211,10 @@ def _acquired(name: str, path: str, wait: float) -> int:
         os.close(handle)
         if time.monotonic() >= end:
             raise BusyError(f"{path} is being changed by another process; waited {wait:g} s; try again")
-        time.sleep(_PAUSE)
+        time.sleep(_LOCK_POLL_SECONDS)
 
 
-def _take(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         import fcntl
     except ImportError:
@@ -232,12 +232,12 @@ def _take(handle: int) -> bool:
     return True
 
 
-def _sweep(target: str) -> None:
+def _remove_stale(target: str) -> None:
     """Remove temporary files that killed processes left long ago."""
     folder, name = os.path.split(target)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
                 with suppress(OSError):
-                    if time.time() - entry.stat().st_mtime > _LEFT:
+                    if time.time() - entry.stat().st_mtime > _STALE_SECONDS:
                         os.unlink(entry.path)

@@ -1,8 +1,8 @@
 """Special functions in log space, exact where the textbook form cancels; scipy is loaded at first use.
 
->>> float(log_rising(3.0, 2.0)), float(np.log(3.0 * 4.0))  # 3 * 4, the rising factorial
+>>> float(log_rising_factorial(3.0, 2.0)), float(np.log(3.0 * 4.0))  # 3 * 4, the rising factorial
 (2.4849066497880004, 2.4849066497880004)
->>> log_rising(1e12, 0.5).round(9).item(), round(np.log(1e6).item(), 9)  # a difference of two numbers near 2.7e13
+>>> log_rising_factorial(1e12, 0.5).round(9).item(), round(np.log(1e6).item(), 9)  # a difference of two numbers near 2.7e13
 (13.815510558, 13.815510558)
 """
 
@@ -13,8 +13,8 @@ Floats = NDArray[np.float64]
 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # Abramowitz and Stegun 6.1.41
 _TINY = 1e-300  # below it Gamma(a) = 1 / a, to the last digit
-_FEW = 1000  # values up to which the standard library serves, and scipy need not be imported
-_LARGE = 16.0  # from here on those six terms are exact to rounding
+_MAX_STDLIB_VALUES = 1000  # values up to which the standard library serves, and scipy need not be imported
+_STIRLING_START = 16.0  # from here on those six terms are exact to rounding
 
 
 def gammaln(x: ArrayLike) -> Floats:
@@ -31,7 +31,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Floats:
     return lower(a, x)
 
 
-def log(x: ArrayLike) -> Floats:
+def log_or_minus_inf(x: ArrayLike) -> Floats:
     """log x, with log 0 = -inf and no warning."""
     with np.errstate(divide="ignore"):
         return np.log(x)
@@ -41,18 +41,18 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Floats:
     """x log y, with 0 log 0 = 0. The log is taken before y is broadcast: parameters are few, values many."""
     x = np.asarray(x, float)
     with np.errstate(invalid="ignore"):
-        return np.where(x == 0, 0.0, x * log(y))
+        return np.where(x == 0, 0.0, x * log_or_minus_inf(y))
 
 
-def from_zero(x: NDArray, log_prob: NDArray) -> Floats:
+def mask_negative(x: NDArray, log_prob: NDArray) -> Floats:
     """``log_prob`` where x >= 0 (or is NaN), -inf below."""
     return np.where(x < 0, -np.inf, log_prob)
 
 
-def log_share(part: ArrayLike, total: ArrayLike) -> Floats:
+def log_proportion(part: ArrayLike, total: ArrayLike) -> Floats:
     """log(part / total) for 0 <= part <= total; near one it is taken from the rest, so that it keeps its digits.
 
-    >>> float(log_share(1e9, 1e9 + 1.0))
+    >>> float(log_proportion(1e9, 1e9 + 1.0))
     -9.999999995e-10
     """
     part, total = np.broadcast_arrays(np.asarray(part, float), np.asarray(total, float))
@@ -64,20 +64,20 @@ def log_share(part: ArrayLike, total: ArrayLike) -> Floats:
     return out.reshape(part.shape)
 
 
-def log_rising(a: ArrayLike, x: ArrayLike) -> Floats:
+def log_rising_factorial(a: ArrayLike, x: ArrayLike) -> Floats:
     """log Gamma(a + x) / Gamma(a) for a, x >= 0: the rising factorial, and 0 at x = 0 even where a = 0."""
     a, x = np.asarray(a, float), np.asarray(x, float)
-    large = a >= _LARGE
+    large = a >= _STIRLING_START
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if large.all():
             out = _rising_large(a, x)
-        elif a.size * x.size <= _FEW and (a >= _TINY).all():
+        elif a.size * x.size <= _MAX_STDLIB_VALUES and (a >= _TINY).all():
             out = _rising_small(a, x)
         else:
             tiny = a < _TINY  # where Gamma may be infinite: there from a step above
             out = gammaln(a + tiny + x) - gammaln(a + tiny)
             if tiny.any():
-                out += np.where(tiny, log(a) - log(a + x), 0.0)
+                out += np.where(tiny, log_or_minus_inf(a) - log_or_minus_inf(a + x), 0.0)
             if large.any():
                 out = np.where(large, _rising_large(a, x), out)
     return np.where(x == 0, 0.0, out)
@@ -91,8 +91,8 @@ def _rising_large(a: Floats, x: Floats) -> Floats:
 
 def _rising_small(a: Floats, x: Floats) -> Floats:
     """Sixteen steps up to where Stirling's series is exact."""
-    steps = a[..., None] + np.arange(_LARGE)
-    return _rising_large(a + _LARGE, x) - np.log1p(x[..., None] / steps).sum(axis=-1)
+    steps = a[..., None] + np.arange(_STIRLING_START)
+    return _rising_large(a + _STIRLING_START, x) - np.log1p(x[..., None] / steps).sum(axis=-1)
 
 
 def _stirling(a: Floats) -> Floats:
@@ -135,7 +135,7 @@ def chi_square_tail(x: ArrayLike, degrees: ArrayLike) -> Floats:
 
 # Expansions: a number as the sum of three doubles, largest first, on the last axis of an array: 159 bits instead of 53.
 
-PARTS = 3
+EXPANSION_PARTS = 3
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -160,15 +160,15 @@ def _split(x: Floats) -> tuple[Floats, Floats]:
     return high, x - high
 
 
-def expansion(*terms: ArrayLike) -> Floats:
+def sum_to_expansion(*values: ArrayLike) -> Floats:
     """(..., 3) the sum of numbers, as an expansion.
 
-    >>> expansion(1e300, 1.0, 1e-300, -1e300).tolist()
+    >>> sum_to_expansion(1e300, 1.0, 1e-300, -1e300).tolist()
     [1.0, 1e-300, 0.0]
     """
-    some: list[Floats] = list(np.broadcast_arrays(*(np.asarray(term, float) for term in terms)))
-    some += [np.zeros_like(some[0])] * (PARTS - len(some))
-    for top in range(PARTS):
+    some: list[Floats] = list(np.broadcast_arrays(*(np.asarray(term, float) for term in values)))
+    some += [np.zeros_like(some[0])] * (EXPANSION_PARTS - len(some))
+    for top in range(EXPANSION_PARTS):
         for i in range(len(some) - 1, top, -1):
             some[i - 1], some[i] = two_sum(some[i - 1], some[i])
     high, middle, low = some[0], some[1], sum(some[3:], some[2])
@@ -178,6 +178,6 @@ def expansion(*terms: ArrayLike) -> Floats:
     return np.stack([high, *two_sum(middle, low)], axis=-1)
 
 
-def parts_of(x: Floats) -> list[Floats]:
+def split_expansion(x: Floats) -> list[Floats]:
     """The terms of an expansion."""
-    return [x[..., i] for i in range(PARTS)]
+    return [x[..., i] for i in range(EXPANSION_PARTS)]

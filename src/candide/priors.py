@@ -11,7 +11,7 @@ So Beta(10, 10) adds nine imaginary rows of each kind to a MAP estimate, and sci
 mean under Dirichlet(alpha), which is the MAP estimate under Dirichlet(alpha + 1). ``Uniform`` is flat in the
 parameter, so its MAP is the MLE; ``Jeffreys`` is the prior that does not depend on how the parameter is written.
 
->>> prior_of("beta"), prior_of(Jeffreys())
+>>> resolve_prior("beta"), resolve_prior(Jeffreys())
 (Beta(a=1.0, b=1.0), Jeffreys())
 >>> Dirichlet(-1)
 Traceback (most recent call last):
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from candide.errors import InputError, InputTypeError, unknown
+from candide.errors import InputError, InputTypeError, unknown_name_error
 
 Value = float | tuple[float, ...]
 
@@ -44,9 +44,9 @@ class Prior:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if value is not None:
-                object.__setattr__(self, field.name, self._checked(field.name, value))
+                object.__setattr__(self, field.name, self._check_parameter(field.name, value))
 
-    def _checked(self, name: str, value: object) -> Value:
+    def _check_parameter(self, name: str, value: object) -> Value:
         who = f"{type(self).__name__}: {name}"
         try:
             array = np.asarray(value, float)
@@ -70,8 +70,8 @@ class Beta(Prior):
     """On P(yes): ``a`` imaginary yes and ``b`` imaginary no, one number or one per feature.
 
     >>> from candide.events import Bernoulli
-    >>> from candide.tally import Levels
-    >>> flips = Levels(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
+    >>> from candide.tally import LevelTally
+    >>> flips = LevelTally(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
     >>> Bernoulli().estimate(flips, Beta(10, 10), "map").parameters()["probability"].round(4).tolist()  # 12 / 22
     [[0.5455]]
     """
@@ -85,8 +85,8 @@ class Dirichlet(Prior):
     """On the probabilities of levels or words: ``alpha`` imaginary cases of each, one number or one per level.
 
     >>> from candide.events import Categorical
-    >>> from candide.tally import Levels
-    >>> flips = Levels(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
+    >>> from candide.tally import LevelTally
+    >>> flips = LevelTally(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
     >>> law = Categorical().estimate(flips, Dirichlet(2), "mean")
     >>> law.parameters()["probability"].round(3).tolist()  # (1 + 2) / (4 + 4), (3 + 2) / (4 + 4)
     [[0.375, 0.625]]
@@ -105,8 +105,8 @@ class PooledDirichlet(Prior):
     probabilities, where it is the mean: no level gets probability 0.
 
     >>> from candide.events import Categorical
-    >>> from candide.tally import Levels
-    >>> soil = Levels(np.array([[1.0, 3.0], [40.0, 20.0]]), np.array([0, 2]))  # of a class of 4 rows, and one of 60
+    >>> from candide.tally import LevelTally
+    >>> soil = LevelTally(np.array([[1.0, 3.0], [40.0, 20.0]]), np.array([0, 2]))  # of a class of 4 rows, and one of 60
     >>> Categorical().estimate(soil, PooledDirichlet()).parameters()["probability"].round(3).tolist()
     [[0.576, 0.424], [0.647, 0.353]]
     """
@@ -173,7 +173,7 @@ class NormalInverseWishart(Prior):
 
     >>> import candide as cd
     >>> X, y = [[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"]
-    >>> cd.GaussianBayes(priors=NormalInverseWishart()).fit(X, y).predict([[8.0, 8.0]]).tolist()
+    >>> cd.GaussianBayes(param_priors=NormalInverseWishart()).fit(X, y).predict([[8.0, 8.0]]).tolist()
     ['b']
     """
 
@@ -190,8 +190,8 @@ class Jeffreys(Prior):
     """The invariant prior: Beta(1/2, 1/2), Dirichlet(1/2); 1/variance; 1/sqrt(rate) of a count, 1/rate of a time.
 
     >>> from candide.events import Bernoulli
-    >>> from candide.tally import Levels
-    >>> flips = Levels(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
+    >>> from candide.tally import LevelTally
+    >>> flips = LevelTally(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
     >>> Bernoulli().estimate(flips, Jeffreys(), "mean").parameters()["probability"].round(4).tolist()  # 3.5 / 5
     [[0.7]]
     """
@@ -202,8 +202,8 @@ class Uniform(Prior):
     """Flat in the parameters as they are written (probability; mean and variance; rate): its MAP is the MLE.
 
     >>> from candide.events import Bernoulli
-    >>> from candide.tally import Levels
-    >>> flips = Levels(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
+    >>> from candide.tally import LevelTally
+    >>> flips = LevelTally(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
     >>> Bernoulli().estimate(flips, Uniform(), "map").parameters()["probability"].round(4).tolist()
     [[0.75]]
     """
@@ -254,14 +254,14 @@ PRIORS: dict[str, type[Prior]] = {
 }
 
 
-def prior_of(x: Prior | str | None) -> Prior | None:
+def resolve_prior(x: Prior | str | None) -> Prior | None:
     """The prior meant by an instance or a name; None stays None, which leaves the choice to the event model.
 
-    >>> prior_of("jeffreys"), prior_of(None)
+    >>> resolve_prior("jeffreys"), resolve_prior(None)
     (Jeffreys(), None)
     """
     if x is None or isinstance(x, Prior):
         return x
     if x not in PRIORS:
-        raise unknown("prior", x, PRIORS)
+        raise unknown_name_error("prior", x, PRIORS)
     return PRIORS[x]()

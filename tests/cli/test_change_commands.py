@@ -21,7 +21,7 @@ def write(path, rows):
 def herbs(tmp_path_factory):
     """Three tables of herbs and a model of each, all counted in the same way."""
     folder = tmp_path_factory.mktemp("algebra")
-    table, y = demo.rows(900, seed=3)
+    table, y = demo.garden_rows(900, seed=3)
     rows = list(zip(*table.values(), y, strict=True))
     events = [x for n in ("height_cm", "leaf_mm") for x in ("--event", f"{n}=gaussian")]
     events += [x for n in ("soil", "scented") for x in ("--event", f"{n}=categorical")]
@@ -35,7 +35,7 @@ def herbs(tmp_path_factory):
 
 
 def counts(path):
-    census = store.load(path).census
+    census = store.load(path).counts
     return [census.class_weight, *(a for t in census.tallies for a in t.arrays().values())]
 
 
@@ -182,8 +182,8 @@ def weighted(herbs, tmp_path):
 def test_weigh_learns_the_weights_again(herbs, weighted, tmp_path):
     facts = ask("weigh", weighted, herbs / "may.csv", "-t", "herb", "--rows", 100, "-o", tmp_path / "less.candide")
     assert (facts["rows"], facts["rows_in_model"], facts["output"]) == (100, 300, str(tmp_path / "less.candide"))
-    assert store.load(tmp_path / "less.candide").voices.rows == 100
-    assert store.load(weighted).voices.rows == 300
+    assert store.load(tmp_path / "less.candide").term_weights.n_learned_rows == 100
+    assert store.load(weighted).term_weights.n_learned_rows == 300
     shown = run("weigh", weighted, herbs / "may.csv", "-t", "herb")
     assert "300 of 300 rows" in " ".join(shown.output.split())
     swapped = run("weigh", herbs / "may.csv", weighted)
@@ -213,7 +213,7 @@ def test_fit_like_a_model_and_merge(herbs, weighted, tmp_path):
     shown = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, "-o", tmp_path / "june.candide")
     assert f"candide merge {weighted} {tmp_path / 'june.candide'}" in shown.output
     merged = ask("merge", weighted, tmp_path / "june.candide", "-o", tmp_path / "all.candide")
-    assert merged["rows"] == store.load(tmp_path / "all.candide").voices.rows == 600
+    assert merged["rows"] == store.load(tmp_path / "all.candide").term_weights.n_learned_rows == 600
     for odd in (("--folds", "3"), ("--event", "soil=categorical"), ("--drop", "soil")):
         result = run("fit", herbs / "june.csv", "-t", "herb", "--like", weighted, *odd)
         assert result.exit_code == 1
@@ -231,7 +231,7 @@ def test_a_changed_model_may_be_kept_in_another_file(herbs, tmp_path, command, m
     facts = ask(command, path, herbs / f"{data}.csv", "-o", out)
     assert (facts["rows_in_model"], facts["output"]) == (rows, str(out))
     assert path.read_bytes() == before
-    assert cd.load(out).census_.n_rows == rows
+    assert cd.load(out).counts_.n_rows == rows
     ask(command, path, herbs / f"{data}.csv")  # in its own file
     same(path, out)
 

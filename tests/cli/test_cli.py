@@ -11,14 +11,14 @@ import pytest
 from tests.cli.typed import ask, run
 
 from candide import cli, demo
-from candide.cli.group import commands_of
+from candide.cli.group import iterate_commands
 
 
 @pytest.fixture(scope="module")
 def herbs(tmp_path_factory):
     """A table of herbs as CSV, and a model of it."""
     folder = tmp_path_factory.mktemp("herbs")
-    table, y = demo.rows(2000, seed=1)
+    table, y = demo.garden_rows(2000, seed=1)
     columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
     rows = pa.table({"plant_id": range(2000), **columns, "herb": y})
     pyarrow.csv.write_csv(rows, folder / "herbs.csv")
@@ -142,13 +142,13 @@ def test_demo_and_doctor():
     assert ask("doctor")["kernels"].split()[0] in ("avx2", "baseline", "numpy")
 
 
-@pytest.mark.parametrize("command", dict(commands_of(cli.cli)))
+@pytest.mark.parametrize("command", dict(iterate_commands(cli.cli)))
 def test_every_command_has_help_with_an_example(command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"candide {command} " in result.output
     assert "None" not in result.output  # what is no value is no default
-    for option in dict(commands_of(cli.cli))[command].params:  # whole, in 80 columns
+    for option in dict(iterate_commands(cli.cli))[command].params:  # whole, in 80 columns
         assert all(name in result.output for name in option.opts if name.startswith("--"))
 
 

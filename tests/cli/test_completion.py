@@ -10,9 +10,9 @@ from click.shell_completion import ShellComplete
 
 import candide as cd
 from candide.cli import cli
-from candide.cli.completion import WANTED, Bash
-from candide.cli.group import commands_of
-from candide.plot.picture import PICTURES
+from candide.cli.completion import PARAM_BY_METAVAR, BashCompletion
+from candide.cli.group import iterate_commands
+from candide.plot.picture import PLOTS
 
 ROWS = "age,full name,pay=tax,kind\n30,Ada,1.5,red one\n40,Bo,2.5,blue\n50,Cy,3.5,\n"
 
@@ -82,10 +82,10 @@ def test_classes_of_a_table_are_the_values_of_its_target(folder, name):
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    from candide.cli.completion import classes
+    from candide.cli.completion import list_classes
 
     pq.write_table(pyarrow.csv.read_csv("rows.csv"), "rows.parquet")
-    assert classes(name, "kind") == ["blue", "red one"]
+    assert list_classes(name, "kind") == ["blue", "red one"]
 
 
 @pytest.mark.parametrize("name", ["none.csv", "broken.parquet", "broken.candide", "empty.csv", ".", "-"])
@@ -105,12 +105,12 @@ def test_a_file_is_completed_where_one_is_wanted(folder):
 
 
 def test_every_option_that_names_a_column_completes_it():
-    for _, command in commands_of(cli):
+    for _, command in iterate_commands(cli):
         for param in command.params:
-            if param.metavar in WANTED:
-                assert param.type is WANTED[param.metavar], (command.name, param.name)
+            if param.metavar in PARAM_BY_METAVAR:
+                assert param.type is PARAM_BY_METAVAR[param.metavar], (command.name, param.name)
     [what] = [param for param in cli.commands["plot"].params if param.name == "what"]
-    assert sorted(what.type.words) == sorted(PICTURES)
+    assert sorted(what.type.words) == sorted(PLOTS)
 
 
 def test_targets_and_dialects_of_an_export_are_completed(folder):
@@ -122,7 +122,7 @@ def bash_words(line, monkeypatch, folder):
     """What bash would offer at the end of words that it has cut at = as it does."""
     monkeypatch.setenv("COMP_WORDS", "\n".join(line))
     monkeypatch.setenv("COMP_CWORD", str(len(line) - 1))
-    return Bash(cli, {}, "candide", "_CANDIDE_COMPLETE").complete().splitlines()
+    return BashCompletion(cli, {}, "candide", "_CANDIDE_COMPLETE").complete().splitlines()
 
 
 def test_bash_joins_what_it_cut_and_quotes_what_it_inserts(folder, monkeypatch):

@@ -14,9 +14,9 @@ from tests.cli.typed import run
 import candide as cd
 from candide import demo
 from candide.errors import InputError
-from candide.explain.rows import explain
+from candide.explain.decisions import explain_table
 
-PLANTS, HERBS = demo.rows(300, seed=5)
+PLANTS, HERBS = demo.garden_rows(300, seed=5)
 EVENTS = {"flowers": "poisson", ("height_cm", "leaf_mm"): "gaussian-full"}
 
 
@@ -80,14 +80,14 @@ def test_contributions_add_up_to_the_log_odds(estimate, rows):
     model = cd.NaiveBayes(EVENTS, estimate=estimate).fit(PLANTS, HERBS)
     some = {name: column[rows] for name, column in PLANTS.items()}
     log_p = np.sort(model.predict_log_proba(some), axis=1)
-    decisions = explain(model.fitted_, some)
+    decisions = explain_table(model.fitted_, some)
     np.testing.assert_allclose([d.log_odds for d in decisions], log_p[:, -1] - log_p[:, -2], atol=1e-9)
     assert [d.prediction for d in decisions] == model.predict(some).tolist()
 
 
 def test_columns_modelled_together_speak_as_one():
     model = cd.NaiveBayes(EVENTS).fit(PLANTS, HERBS)
-    [decision] = explain(model.fitted_, {**row_of(3), "height_cm": [50.0], "leaf_mm": [None]})
+    [decision] = explain_table(model.fitted_, {**row_of(3), "height_cm": [50.0], "leaf_mm": [None]})
     together = next(r for r in decision.contributions if isinstance(r.column, tuple))
     assert (together.column, together.value) == (("height_cm", "leaf_mm"), (50.0, None))
     assert len(decision.contributions) == 4
@@ -174,7 +174,7 @@ def test_rows_that_there_are_not(garden):
 def test_one_class_leaves_nothing_to_decide():
     model = cd.NaiveBayes().partial_fit({"a": [1.0, 2.0]}, ["x", "x"])
     with pytest.raises(InputError, match="one class only, 'x'"):
-        explain(model.fitted_, {"a": [1.0]})
+        explain_table(model.fitted_, {"a": [1.0]})
 
 
 NOTES = ["free prize call now", "see you at five", "free call for you", "at home now", "prize prize prize now"] * 6
@@ -189,11 +189,11 @@ def test_words_of_a_document_add_up_to_what_it_says(how):
     decisions = model.explain(some)
     for i, decision in enumerate(decisions):
         one = next(one for one in decision.contributions if one.column == "note")
-        assert one.nats == pytest.approx(sum(word.weight for word in one.words) + one.rest)
-        counts = {word.term: word.count for word in one.words}
+        assert one.log_odds == pytest.approx(sum(word.log_odds for word in one.words) + one.remainder)
+        counts = {word.word: word.count for word in one.words}
         assert counts == ({"free": 2, "prize": 1, "for": 1, "you": 1} if i == 0 else {})
     if how == "multinomial":
-        assert decisions[0].contributions[0].rest == pytest.approx(0.0, abs=1e-12)
+        assert decisions[0].contributions[0].remainder == pytest.approx(0.0, abs=1e-12)
     assert "  free" in str(decisions[0])
 
 

@@ -34,7 +34,7 @@ def failure(*args):
 @pytest.fixture(scope="module")
 def herbs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("messages")
-    plants, y = demo.rows(600, seed=8)
+    plants, y = demo.garden_rows(600, seed=8)
     columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
     pyarrow.csv.write_csv(pa.table({**columns, "herb": y}), folder / "herbs.csv")
     assert (
@@ -91,7 +91,7 @@ def test_swapped_arguments(herbs, command):
 
 
 def test_a_model_that_does_not_know_its_target_asks_for_it(herbs, tmp_path):
-    plants, y = demo.rows(200, seed=8)
+    plants, y = demo.garden_rows(200, seed=8)
     cd.NaiveBayes().fit(plants, y).save(tmp_path / "m.candide")
     error = failure("evaluate", tmp_path / "m.candide", herbs / "herbs.csv")
     assert error.remedy == "name the column of the labels: --target COL"
@@ -239,7 +239,7 @@ def test_columns_named_together_are_split_unless_one_has_that_name(tmp_path):
     ]:
         assert {c["column"]: c["event"] for c in ask(*fit, "--event", option)["columns"]} == expected
     ask(*fit, "--event", "b,c=gaussian-full", "-o", tmp_path / "m.candide")
-    assert [part.event.joint for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
+    assert [part.event.is_joint for part in cd.load(tmp_path / "m.candide").fitted_.plan.parts] == [True, False]
     assert str(failure(*fit, "--event", "b,c=poison")).startswith("unknown event 'poison'; did you mean 'poisson'?")
     text = "b,c,y\n1,2,u\n3,1,v\n2,2,u\n4,1,v\n"
     assert run("fit", "--model=naive", "-", "-t", "y", "--event", "b,c=poisson", stdin=text).exit_code == 0
@@ -266,8 +266,10 @@ def test_an_empty_column_is_noted(tmp_path):
 
 
 def test_strengths_are_those_of_the_priors_of_the_model(herbs, tmp_path):
-    plants, y = demo.rows(400, seed=8)
-    model = cd.NaiveBayes({"flowers": "poisson"}, priors={"gaussian": cd.priors.NormalInverseGamma(0.0, 5.0, 3.0, 4.0)})
+    plants, y = demo.garden_rows(400, seed=8)
+    model = cd.NaiveBayes(
+        {"flowers": "poisson"}, param_priors={"gaussian": cd.priors.NormalInverseGamma(0.0, 5.0, 3.0, 4.0)}
+    )
     model.fit(plants, y).save(tmp_path / "m.candide")
     facts = ask("show", tmp_path / "m.candide")
     assert facts["strengths"] == pytest.approx({score["column"]: score["per_row"] for score in facts["scores"]})
@@ -327,7 +329,7 @@ def test_a_name_of_two_lines_has_one_row():
     from candide.report.terminal import layout
 
     console = layout.Console(width=80, record=True, file=io.StringIO())
-    console.print(layout.Sheet("1 row", "column", "a\nb", rows=[["two\nlines", "1"]]))
+    console.print(layout.TextTable("1 row", "column", "a\nb", rows=[["two\nlines", "1"]]))
     assert [line.split() for line in console.export_text().splitlines()[1:]] == [
         ["column", "a", "b"],
         ["two", "lines", "1"],
@@ -339,7 +341,7 @@ def test_scored_rows_keep_the_prediction_where_there_is_no_room():
 
     names = ["id", *(f"kept{i}" for i in range(9)), "prediction", "p_no", "p_yes", "log_density"]
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
-    sheet = layout.Sheet("1 row", *names, text=["prediction"], vital=names[10:], rows=rows)
+    sheet = layout.TextTable("1 row", *names, text_columns=["prediction"], required_columns=names[10:], rows=rows)
     console = layout.Console(width=80, record=True, file=io.StringIO())
     console.print(sheet)
     title, heads, cells = console.export_text().splitlines()

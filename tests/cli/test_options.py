@@ -7,15 +7,15 @@ import rich_click as click
 from click.testing import CliRunner
 
 from candide.cli import cli
-from candide.cli.options import of_record
-from candide.engines.reading import Reading
+from candide.cli.options import options_from_fields
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.model.settings import Settings, columns_to_select, setting
+from candide.model.settings import Settings, parse_select, setting
 
 
 @pytest.mark.parametrize(("record", "commands"), [
     (Settings, ["fit", "evaluate"]),
-    (Reading, ["fit", "evaluate", "predict", "explain", "update", "forget", "plot"]),
+    (ReadOptions, ["fit", "evaluate", "predict", "explain", "update", "forget", "plot"]),
 ])  # fmt: skip
 def test_every_field_that_can_be_typed_is_an_option_with_its_help(record, commands):
     for name in commands:
@@ -34,11 +34,13 @@ def test_a_record_of_ones_own():
         deep: int | None = setting(None, "In the soil.", parse=int, least=2)
         tall: bool | None = setting(None, "As a tree.", parse=bool)
         near: tuple[str, ...] = setting((), "What stands beside it.", metavar="HERB", repeated=True)
-        columns: int | str | None = setting(None, "Which.", parse=columns_to_select)
+        columns: int | str | None = setting(None, "Which.", parse=parse_select)
         secret: object = setting(None, "Of the gardener.", typed=False)
 
     met = []
-    command = click.Command("plant", params=of_record(Wishes), callback=lambda **given: met.append(Wishes(**given)))
+    command = click.Command(
+        "plant", params=options_from_fields(Wishes), callback=lambda **given: met.append(Wishes(**given))
+    )
 
     def plant(*words):
         return CliRunner().invoke(command, words)
@@ -53,5 +55,5 @@ def test_a_record_of_ones_own():
         assert plant(*wrong).exit_code == 2
     error = plant("--columns", "0").exception
     assert isinstance(error, InputError)
-    assert error.what.startswith("--columns: '0'")
+    assert error.problem.startswith("--columns: '0'")
     assert (error.value, error.remedy) == ("0", "pass a number of columns >= 1, or 'evidence'")

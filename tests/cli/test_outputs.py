@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from tests.cli.typed import run as run_command
 
 import candide as cd
-from candide import cli, store, tasks
-from candide.engines.inputs import files_of
+from candide import cli, operations, store
+from candide.engines.inputs import input_files
 from candide.errors import InputError
-from candide.tasks.scored_files import is_scored
+from candide.store.scored_files import is_scored_file
 
 ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
 
@@ -71,10 +71,10 @@ def test_an_input_is_not_written_over(folder, command):
 
 def test_force_writes_all_the_same(folder):
     assert run("predict", "m.candide", "a.csv", "-o", "a.csv", "--keep", "all", "--force") is None
-    assert is_scored("a.csv")
+    assert is_scored_file("a.csv")
     assert (folder / "a.csv").read_text().count("\n") == 41
     assert run("fit", "rows/one.csv", "-t", "kind", "-o", "a.csv", "--force") is None
-    assert store.is_model("a.csv")
+    assert store.is_model_file("a.csv")
 
 
 def test_standard_input_is_an_input_too(folder):
@@ -95,7 +95,7 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
     assert "is empty" in str(run("predict", "m.candide", "a.csv", "-o", out))
     assert run("predict", "m.candide", "a.csv", "-o", out, "--force") is None
     table = pa.table({"prediction": ["a"], "p_a": [1.0], "log_density": [0.0], "remark": ["mine"]})
-    tasks.outputs.check(out, ours=is_scored)
+    operations.outputs.check(out, ours=is_scored_file)
     if ending == "parquet":
         pq.write_table(table, out)
     elif ending == "jsonl":
@@ -105,7 +105,7 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
         (folder / out).write_text(text.replace(",", "\t") if ending == "tsv" else text)
     for data in ("a.csv", {"size": [1.0]}):
         with pytest.raises(InputError) as refused:
-            tasks.predict("m.candide", data, out=out)
+            operations.predict("m.candide", data, out=out)
         assert refused.value.value == out
 
 
@@ -130,11 +130,11 @@ def test_a_table_with_the_same_heads_is_kept(folder, ending, row):
         out.write_text("\n".join(lines).replace(",", "\t" if ending == "tsv" else ",") + "\n")
     before = out.read_bytes()
     with pytest.raises(InputError) as refused:
-        tasks.predict("m.candide", "a.csv", out=out)
+        operations.predict("m.candide", "a.csv", out=out)
     assert "--force" in refused.value.remedy
     assert out.read_bytes() == before
-    tasks.predict("m.candide", "a.csv", out=out, force=True)
-    tasks.predict("m.candide", "a.csv", out=out)  # which is ours now
+    operations.predict("m.candide", "a.csv", out=out, force=True)
+    operations.predict("m.candide", "a.csv", out=out)  # which is ours now
 
 
 @pytest.mark.parametrize("labels", [[True, False], [1, 2], [1.0, 2.0], ["2024-01-01", "2024-02-01"], ["low", "a_low"]])
@@ -142,9 +142,9 @@ def test_a_table_with_the_same_heads_is_kept(folder, ending, row):
 def test_whatever_the_classes_are_predictions_are_known(folder, ending, labels):
     kinds = np.array(labels, "M8[D]" if str(labels[0]).startswith("20") else None)
     rows, out = {"size": [1.0, 1.2, 3.0, 3.3], "y": np.repeat(kinds, 2)}, folder / f"scored.{ending}"
-    model = tasks.learn(rows, "y", model="naive").fitted
+    model = operations.fit_model(rows, "y", model="naive").fitted
     for _ in range(2):
-        tasks.predict(model, {"size": [1.0, 2.0, 3.0]}, out=out, intervals=0.9)
+        operations.predict(model, {"size": [1.0, 2.0, 3.0]}, out=out, intervals=0.9)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -166,7 +166,7 @@ def test_a_model_replaces_a_model(folder):
         model.save("notes.candide")
     assert (refused.value.value, (folder / "notes.candide").read_text()) == ("notes.candide", "mine")
     model.save("notes.candide", force=True)
-    assert store.is_model("notes.candide")
+    assert store.is_model_file("notes.candide")
 
 
 def test_what_is_no_regular_file_is_never_replaced(folder):
@@ -176,7 +176,7 @@ def test_what_is_no_regular_file_is_never_replaced(folder):
         lambda force: model.save("pipe.csv", force=force),
         lambda force: model.predict_table("a.csv", "pipe.csv", force=force),
         lambda force: model.save("rows", force=force),
-        lambda force: tasks.merge([model, model], "pipe.csv", force=force),
+        lambda force: operations.merge([model, model], "pipe.csv", force=force),
     ):
         for force in (False, True):
             with pytest.raises(InputError, match="no regular file"):
@@ -192,7 +192,7 @@ def test_a_folder_that_is_not_there_is_told_before_any_work(folder):
 def test_the_files_of_an_arrow_dataset_are_inputs(folder):
     import pyarrow.dataset as ds
 
-    assert [os.path.samefile(name, "a.csv") for name in files_of(ds.dataset("a.csv", format="csv"))] == [True]
+    assert [os.path.samefile(name, "a.csv") for name in input_files(ds.dataset("a.csv", format="csv"))] == [True]
 
 
 def test_an_empty_file_of_the_user_is_not_replaced(tmp_path):

@@ -26,7 +26,7 @@ def main(*args):
 def herbs(tmp_path_factory):
     """A table of herbs, a model of it, and one of two of the herbs."""
     folder = tmp_path_factory.mktemp("herbs")
-    table, y = demo.rows(600, seed=1)
+    table, y = demo.garden_rows(600, seed=1)
     columns = {name: pa.array(column, from_pandas=True) for name, column in table.items()}
     rows = pa.table({**columns, "herb": y})
     pyarrow.csv.write_csv(rows, folder / "herbs.csv")
@@ -124,7 +124,7 @@ def test_where_no_columns_are_named_the_two_strongest_of_numbers_are_drawn_and_n
     folder, _, _ = herbs
     numbers = ("height_cm", "leaf_mm") if what == "ellipses" else ("height_cm", "leaf_mm", "flowers")
     scores = cd.load(folder / "three.candide").feature_scores()
-    best = sorted(numbers, key=lambda name: -scores.of(name).evidence)[:2]
+    best = sorted(numbers, key=lambda name: -scores.for_column(name).evidence)[:2]
     drawn = (folder / "three.candide", "-o", tmp_path / "p.png", "-w", what)
     options = ("--class", "sage", "--class", "thyme") if what == "surface" else ()
     assert ask("plot", *drawn, *options)["features"] == best

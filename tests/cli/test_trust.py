@@ -6,15 +6,15 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.typed import ask, run
 
-from candide import demo, wording
+from candide import demo, formatting
 from candide.evaluate import METRICS, cross_validate
-from candide.report.summary import TrustSummary
+from candide.report.summary import HeldOutSummary
 
 
 @pytest.fixture(scope="module")
 def herbs(tmp_path_factory):
     path = tmp_path_factory.mktemp("trust") / "herbs.parquet"
-    columns, y = demo.rows(400, seed=1)
+    columns, y = demo.garden_rows(400, seed=1)
     pq.write_table(pa.table({**{n: pa.array(c, from_pandas=True) for n, c in columns.items()}, "herb": y}), path)
     return path
 
@@ -30,7 +30,7 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
     text = " ".join(run("fit", herbs, "-t", "herb", "--model", "bayes").output.split())
     for who, of in (("this model", "model"), ("naive Bayes", "plain"), ("class shares", "baseline")):
         assert f"{who} {' '.join(f'{found[of][name]:.3f}' for name in ('accuracy', 'auc', 'log_loss'))}" in text
-    assert f"right in {wording.percent(found['model']['accuracy'])} of the rows held out" in text
+    assert f"right in {formatting.format_percent(found['model']['accuracy'])} of the rows held out" in text
     assert "3-fold cross-validation on 400 rows" in text
 
 
@@ -40,7 +40,7 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
 )
 def test_and_what_that_is_worth(own, plain, verdict):
     each = ({"accuracy": 0.8, "auc": 0.9, "log_loss": loss} for loss in (own, plain, 0.6))
-    assert verdict in " ".join(str(TrustSummary(100, 3, {"column": 2}, *each)).split())
+    assert verdict in " ".join(str(HeldOutSummary(100, 3, {"column": 2}, *each)).split())
 
 
 def test_the_strength_of_a_column_is_the_one_that_is_shown(herbs, tmp_path):

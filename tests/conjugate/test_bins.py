@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.conjugate.bins import merged
+from candide.conjugate.bins import merge_cells
 
 
 def entropy(y):
@@ -41,7 +41,7 @@ def test_bins_are_those_of_the_paper(seed, k, n_cells, n, shift):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
     x = np.clip(rng.integers(0, n_cells, n) + (shift * y).astype(int), 0, n_cells - 1)
-    found = merged(counts_of(x, y, n_cells, k))
+    found = merge_cells(counts_of(x, y, n_cells, k))
     there = np.unique(x)
     assert len(set(found[there].tolist())) == 1 + len(cuts_of(x, y))
     np.testing.assert_array_equal(np.diff(found[there]) > 0, np.isin(there[1:], cuts_of(x, y)))
@@ -49,17 +49,17 @@ def test_bins_are_those_of_the_paper(seed, k, n_cells, n, shift):
 
 def test_numbers_of_bins_ascend_without_gaps():
     counts = np.array([[90.0, 0.0, 0.0, 90.0, 0.0], [0.0, 0.0, 90.0, 0.0, 0.0]])
-    assert merged(counts).tolist() == [0, 1, 1, 2, 2]  # read from above, where fewer rows are
-    assert merged(counts[:, ::-1]).tolist() == [0, 0, 1, 1, 2]
+    assert merge_cells(counts).tolist() == [0, 1, 1, 2, 2]  # read from above, where fewer rows are
+    assert merge_cells(counts[:, ::-1]).tolist() == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("counts", [np.zeros((2, 3)), np.ones((1, 5)), np.zeros((3, 0))])
 def test_what_tells_nothing_is_one_bin(counts):
-    assert merged(counts).tolist() == [0] * counts.shape[1]
+    assert merge_cells(counts).tolist() == [0] * counts.shape[1]
 
 
 def test_weights_count_as_rows():
     x, y = np.arange(60) // 10, np.repeat([0, 1], 30)
     counts = counts_of(x, y, 6, 2)
-    assert merged(counts).tolist() == [0, 0, 0, 1, 1, 1]
-    assert merged(counts * 0.01).tolist() == [0] * 6  # less than a row tells nothing
+    assert merge_cells(counts).tolist() == [0, 0, 0, 1, 1, 1]
+    assert merge_cells(counts * 0.01).tolist() == [0] * 6  # less than a row tells nothing

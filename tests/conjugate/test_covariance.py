@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.covariance import OAS, ledoit_wolf, shrunk_covariance
 
-from candide.conjugate.shrinkage import shrunk
+from candide.conjugate.shrinkage import shrink_scatter
 from candide.distributions import MultivariateNormal, MultivariateT
 from candide.errors import CellError, InputError, UnknownNameError
 from candide.events import Gaussian, LogNormal
-from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Unbiased, prior_of
+from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Unbiased, resolve_prior
 from candide.tally import CoMoments, Moments
 
 HOWS = ("map", "mean", "predictive")
@@ -21,7 +21,7 @@ PRIOR = NormalInverseWishart(mean=(0.5, -1.0, 0.2), kappa=0.7, df=6.5, scale=(1.
 def count(X, y=None, n_classes=1, fourth=False, weight=None):
     y = np.zeros(len(X), np.intp) if y is None else np.asarray(y, np.intp)
     spec = Gaussian(covariance="full", shrinkage="ledoit-wolf" if fourth else None).spec(X.shape[1])
-    return CoMoments.of(X, y, weight, n_classes=n_classes, spec=spec)
+    return CoMoments.from_rows(X, y, weight, n_classes=n_classes, spec=spec)
 
 
 def made(n=30, p=3, seed=0):
@@ -67,13 +67,13 @@ def test_a_row_has_the_density_of_the_values_it_has(law):
 @pytest.mark.parametrize("law", [a_normal(), a_t()], ids=["normal", "t"])
 def test_a_term_is_what_a_column_adds_given_those_before_it(law):
     x = np.array([0.3, -1.0, 4.0])
-    terms = law.terms(x[None])[0]
+    terms = law.contributions(x[None])[0]
     for c in range(2):
         chain = [scipy_log_prob(law, x, c, np.arange(3) < j) if j else 0.0 for j in range(4)]
         np.testing.assert_allclose(terms[c], np.diff(chain), rtol=1e-11)
     X = np.array([[0.3, np.nan, 4.0]])
-    np.testing.assert_allclose(law.terms(X).sum(axis=2), law.log_prob(X), rtol=1e-12)
-    assert not law.terms(X)[0, :, 1].any()
+    np.testing.assert_allclose(law.contributions(X).sum(axis=2), law.log_prob(X), rtol=1e-12)
+    assert not law.contributions(X)[0, :, 1].any()
 
 
 @pytest.mark.parametrize("law", [a_normal(), a_t()], ids=["normal", "t"])
@@ -117,7 +117,7 @@ def test_mle_and_unbiased_are_numpys_covariances():
         within = sum(sum(y == c) * np.cov(X[y == c].T, ddof=0) for c in range(2)) / (40 - 2 * ddof)
         tied = Gaussian(covariance="tied").estimate(tally, prior, "mle")
         np.testing.assert_allclose(tied.covariance[0], within, rtol=1e-12)
-        plain = Gaussian(covariance="diagonal").estimate(tally.moments(), prior, "mle")
+        plain = Gaussian(covariance="diagonal").estimate(tally.to_moments(), prior, "mle")
         np.testing.assert_allclose(plain.variance[1], X[y == 1].var(axis=0, ddof=ddof), rtol=1e-12)
 
 
@@ -137,11 +137,11 @@ def test_of_one_column_together_and_apart_are_the_same(pair, how, prior):
     X, y, query = rng.normal(2.0, 3.0, (25, 1)), np.arange(25) % 3, rng.normal(0, 6, (9, 1))
     tally = count(X, y, 3)
     together = Gaussian(covariance=pair[0]).estimate(tally, prior, how).log_prob(query)
-    apart = Gaussian(covariance=pair[1]).estimate(tally.moments(), prior, how).log_prob(query)
+    apart = Gaussian(covariance=pair[1]).estimate(tally.to_moments(), prior, how).log_prob(query)
     np.testing.assert_allclose(together, apart, rtol=1e-11)
     if prior is None or isinstance(prior, NormalInverseGamma):
         one = Gaussian(covariance=pair[0]).evidence(tally, prior)
-        np.testing.assert_allclose(one, Gaussian(covariance=pair[1]).evidence(tally.moments(), prior), rtol=1e-11)
+        np.testing.assert_allclose(one, Gaussian(covariance=pair[1]).evidence(tally.to_moments(), prior), rtol=1e-11)
 
 
 def test_map_under_a_flat_prior_is_the_mle():
@@ -229,7 +229,7 @@ def test_the_evidence_of_a_column_is_that_given_the_columns_before_it():
 def test_evidence_needs_a_proper_prior(prior):
     with pytest.raises(InputError) as error:
         Gaussian(covariance="full").evidence(count(made()), prior)
-    assert error.value.value == prior_of(prior)
+    assert error.value.value == resolve_prior(prior)
 
 
 # Shrinkage -----------------------------------------------------------------------------------------------------------
@@ -240,20 +240,24 @@ def test_shrinkage_is_scikit_learns(p):
     X = made(25, p, seed=p) * np.geomspace(1, 100, p)
     tally = count(X, fourth=True)
     covariance = np.cov(X.T, ddof=0).reshape(p, p)
-    np.testing.assert_allclose(shrunk(tally, 0.3)[0] / 25, shrunk_covariance(covariance, 0.3), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(shrunk(tally, "oas")[0] / 25, OAS().fit(X).covariance_, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        shrink_scatter(tally, 0.3)[0] / 25, shrunk_covariance(covariance, 0.3), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_allclose(shrink_scatter(tally, "oas")[0] / 25, OAS().fit(X).covariance_, rtol=1e-10, atol=1e-10)
     sd = X.std(axis=0)
     want = ledoit_wolf(X / sd)[0] * np.outer(sd, sd)
-    np.testing.assert_allclose(shrunk(tally, "ledoit-wolf")[0] / 25, want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(shrink_scatter(tally, "ledoit-wolf")[0] / 25, want, rtol=1e-10, atol=1e-10)
 
 
 def test_ledoit_wolf_of_parts_is_that_of_the_whole():
     X = made(60, 5) + 100.0
     parts = count(X[:7], fourth=True) + count(X[7:30], fourth=True) + count(X[30:], fourth=True)
     whole = count(X, fourth=True)
-    np.testing.assert_allclose(shrunk(parts, "ledoit-wolf"), shrunk(whole, "ledoit-wolf"), rtol=1e-9)
+    np.testing.assert_allclose(shrink_scatter(parts, "ledoit-wolf"), shrink_scatter(whole, "ledoit-wolf"), rtol=1e-9)
     rest = whole - count(X[:7], fourth=True)
-    np.testing.assert_allclose(shrunk(rest, "ledoit-wolf"), shrunk(count(X[7:], fourth=True), "ledoit-wolf"), rtol=1e-8)
+    np.testing.assert_allclose(
+        shrink_scatter(rest, "ledoit-wolf"), shrink_scatter(count(X[7:], fourth=True), "ledoit-wolf"), rtol=1e-8
+    )
 
 
 def test_shrinkage_comes_before_the_prior():
@@ -295,7 +299,7 @@ def test_the_prior_makes_it_finite(name, covariance, how):
     law = event.estimate(count(X, y, 2), how=how)
     query = np.vstack([np.nan_to_num(X), np.zeros(X.shape[1]), np.full(X.shape[1], 1e6)])
     assert np.isfinite(law.log_prob(query)).all()
-    assert np.isfinite(law.terms(query)).all()
+    assert np.isfinite(law.contributions(query)).all()
     assert np.isfinite(event.evidence(count(X, y, 2))).all()
     assert np.isfinite(law.sample(np.array([0, 1]), np.random.default_rng(9))).all()
 
@@ -312,7 +316,7 @@ def test_a_column_that_does_not_vary_changes_no_posterior(constant, covariance, 
         asked = np.column_stack([query[:, :1], np.full(5, value), query[:, 1:]])
         law = event.estimate(count(wide, y, 2), how=how)
         np.testing.assert_allclose(law.log_prob(asked) @ [-1.0, 1.0], want, rtol=1e-9)
-        np.testing.assert_allclose(law.terms(asked).sum(axis=2), law.log_prob(asked), rtol=1e-11)
+        np.testing.assert_allclose(law.contributions(asked).sum(axis=2), law.log_prob(asked), rtol=1e-11)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -389,7 +393,7 @@ def test_priors_that_do_not_fit_are_refused():
         (Gaussian(covariance="full"), NormalInverseWishart(scale=(1.0, 2.0)), (1.0, 2.0), "one a column"),
     ):
         with pytest.raises(InputError) as error:
-            event.estimate(tally if event.joint else one, wrong, "mean")
+            event.estimate(tally if event.is_joint else one, wrong, "mean")
         assert error.value.value == value
         assert remedy in error.value.remedy
     with pytest.raises(CellError, match="too few rows"):
@@ -400,7 +404,7 @@ def test_the_log_normal_is_the_normal_of_the_logs():
     X = np.exp(made(20))
     event = LogNormal(covariance="full")
     spec = event.spec(3)
-    law = event.estimate(CoMoments.of(X, np.zeros(20, np.intp), n_classes=1, spec=spec), how="mle")
+    law = event.estimate(CoMoments.from_rows(X, np.zeros(20, np.intp), n_classes=1, spec=spec), how="mle")
     logs = np.log(X)
     want = stats.multivariate_normal.logpdf(logs, logs.mean(axis=0), np.cov(logs.T, ddof=0)) - logs.sum(axis=1)
     np.testing.assert_allclose(law.log_prob(X)[:, 0], want, rtol=1e-10)

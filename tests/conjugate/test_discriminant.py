@@ -7,14 +7,16 @@ import pytest
 from scipy.stats import multivariate_t
 
 from candide.conjugate import discriminant
-from candide.conjugate.discriminant import Centre, estimate, held_out
-from candide.distributions.discriminants import quadratic_term
-from candide.encode import Identity
-from candide.tally import CoMoments, Spec
+from candide.conjugate.discriminant import CovarianceCentre, estimate, held_out_contributions
+from candide.distributions.discriminants import quadratic_contribution
+from candide.encoding import Identity
+from candide.tally import CoMoments, TallySpec
 
 
 def tallied(z, y, weight=None, k=3):
-    return CoMoments.of(z, y, weight, n_classes=k, spec=Spec.alike("comoments", Identity(), z.shape[1]))
+    return CoMoments.from_rows(
+        z, y, weight, n_classes=k, spec=TallySpec.from_encoding("comoments", Identity(), z.shape[1])
+    )
 
 
 @pytest.fixture
@@ -41,13 +43,13 @@ def test_the_quadratic_one_is_a_t(rows):
     z, y = rows
     tally = tallied(z, y)
     law = estimate(tally, quadratic=True, towards_diagonal=0.1)
-    p, spreads = 4, law.spreads
+    p, spreads = 4, law.class_covariances
     for c in range(3):
         df = spreads.df[c] - p + 1
         scale = np.linalg.inv(spreads.root[c].T @ spreads.root[c]) * (law.rows[c] + 1) / (law.rows[c] * df)
         want = multivariate_t(law.means[c], scale, df).logpdf(z)
         far = ((z - law.means[c]) @ spreads.root[c].T) ** 2
-        got = quadratic_term(far.sum(axis=1), law.rows[c], spreads.log_det[c], spreads.df[c], p) * np.sqrt(p)
+        got = quadratic_contribution(far.sum(axis=1), law.rows[c], spreads.log_det[c], spreads.df[c], p) * np.sqrt(p)
         np.testing.assert_allclose(got - got[0], want - want[0], atol=1e-9)
 
 
@@ -55,13 +57,13 @@ def test_a_row_far_out_is_denied_to_no_class_with_more_certainty_than_its_rows_g
     z, y = rows
     law = estimate(tallied(z * 1e-3, y), quadratic=True, towards_diagonal=0.1)
     for far in (np.full((1, 4), 1.0), np.array([[50.0, -50.0, 0.0, 0.0]])):
-        terms = law.terms(far)[0]
+        terms = law.contributions(far)[0]
         assert np.isfinite(terms).all()
         best = terms.max(axis=0)
         any_class = best + np.log(law.rows[terms.argmax(axis=0)] / law.rows.sum())  # at least
         assert (terms > any_class - np.log(law.rows + 1)[:, None] - 1e-9).all()
-    near = law.terms(z * 1e-3)[np.arange(len(y)), y].mean(axis=0)
-    assert (near > law.terms(z * 1e-3).mean(axis=(0, 1))).all()  # and it still tells
+    near = law.contributions(z * 1e-3)[np.arange(len(y)), y].mean(axis=0)
+    assert (near > law.contributions(z * 1e-3).mean(axis=(0, 1))).all()  # and it still tells
 
 
 def test_a_row_that_is_left_out(rows, monkeypatch):
@@ -70,17 +72,17 @@ def test_a_row_that_is_left_out(rows, monkeypatch):
     z, y = np.vstack([z, [[5.0, 5.0, 5.0, 5.0]]]), np.append(y, 3)  # a class of one row
     w = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
     tally = tallied(z, y, w, k=4)
-    centre = Centre.of(tally, 0.1)
-    of_centre = discriminant._weight(tally, centre, discriminant._Means.of(tally, centre))
-    monkeypatch.setattr(discriminant, "_weight", lambda *_: of_centre)
-    got = held_out(tally, z, y, w, quadratic=True, towards_diagonal=0.1)
+    centre = CovarianceCentre.from_tally(tally, 0.1)
+    of_centre = discriminant._choose_centre_weight(tally, centre, discriminant._ClassMeans.from_tally(tally, centre))
+    monkeypatch.setattr(discriminant, "_choose_centre_weight", lambda *_: of_centre)
+    got = held_out_contributions(tally, z, y, w, quadratic=True, towards_diagonal=0.1)
     within = tally.scatter.sum(axis=0)
     for i in range(len(y)):
         others = np.arange(len(y)) != i
         rest = tallied(z[others], y[others], w[others], k=4)
-        less = centre.matrix - centre.own * (within - rest.scatter.sum(axis=0))
+        less = centre.matrix - centre.row_weight * (within - rest.scatter.sum(axis=0))
         law = estimate(rest, quadratic=True, towards_diagonal=0.1, centre=replace(centre, matrix=less))
-        np.testing.assert_allclose(got[i], law.terms(z[i : i + 1])[0], atol=1e-9)
+        np.testing.assert_allclose(got[i], law.contributions(z[i : i + 1])[0], atol=1e-9)
 
 
 def test_numbers_that_follow_from_others_do_not_spoil_it(rows):
@@ -97,4 +99,4 @@ def test_what_does_not_vary_within_classes_is_no_certainty():
     z[:, 2] = np.where(y == 2, 10.0, -0.1)
     law = estimate(tallied(z, y), quadratic=False, towards_diagonal=1.0)
     assert np.ptp(law.log_prob(np.array([[0.0, 0.0, 10.0]]))) < 5_000  # with a spread of nothing 1e8
-    assert Centre.of(tallied(z, y), 1.0).matrix[2, 2] == pytest.approx(3 / 121, rel=1e-9)
+    assert CovarianceCentre.from_tally(tallied(z, y), 1.0).matrix[2, 2] == pytest.approx(3 / 121, rel=1e-9)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.encode import Levels
+from candide.encoding import LevelEncoding
 from candide.errors import InputError
 from candide.events.interaction import Interaction
-from candide.tally import Cells
+from candide.tally import CellTally
 
 
 def share(n, total, towards, weight):
@@ -42,8 +42,8 @@ def expected(p, some):
 
 def tallied(sets, codes, y, sizes, weight=None, k=3):
     event = Interaction(sets)
-    spec = event.spec(len(sizes), tuple(map(Levels.of_size, sizes)))
-    return event, Cells.of(codes, y, weight, n_classes=k, spec=spec)
+    spec = event.spec(len(sizes), tuple(map(LevelEncoding.from_size, sizes)))
+    return event, CellTally.from_rows(codes, y, weight, n_classes=k, spec=spec)
 
 
 @settings(max_examples=25, deadline=None)
@@ -54,7 +54,10 @@ def test_terms_and_terms_without_the_row(seed, order):
     codes, y = rng.integers(0, sizes, (40, 4)), rng.integers(0, 3, 40)
     sets = tuple(combinations(range(4), order))[:3]
     event, tally = tallied(sets, codes, y, sizes)
-    terms, held = event.estimate(tally).terms(codes), event.held_out(tally, None, "predictive", codes, y)
+    terms, held = (
+        event.estimate(tally).contributions(codes),
+        event.held_out_contributions(tally, None, "predictive", codes, y),
+    )
     for i in (0, 7):
         others = np.arange(40) != i
         for s, some in enumerate(sets):
@@ -70,11 +73,11 @@ def test_a_row_that_is_left_out_takes_its_weight_along():
     rng = np.random.default_rng(0)
     codes, y, w = rng.integers(0, 3, (30, 2)), rng.integers(0, 2, 30), rng.uniform(0.5, 3, 30)
     event, tally = tallied(((0, 1),), codes, y, (3, 3), w, k=2)
-    held = event.held_out(tally, None, "predictive", codes, y, w)
+    held = event.held_out_contributions(tally, None, "predictive", codes, y, w)
     for i in range(5):
         others = np.arange(30) != i
         _, rest = tallied(((0, 1),), codes[others], y[others], (3, 3), w[others], k=2)
-        np.testing.assert_allclose(held[i], event.estimate(rest).terms(codes[i : i + 1])[0], atol=1e-12)
+        np.testing.assert_allclose(held[i], event.estimate(rest).contributions(codes[i : i + 1])[0], atol=1e-12)
 
 
 def test_what_is_absent_or_was_never_met_says_nothing():
@@ -82,9 +85,9 @@ def test_what_is_absent_or_was_never_met_says_nothing():
     event, tally = tallied(((0, 1),), codes, np.array([0, 0, 1, 1]), (2, 2), k=2)
     odd = np.array([[-1, 0], [0, -1], [2, 0], [0, 2], [2, -1]])
     law = event.estimate(tally)
-    assert not event.held_out(tally, None, "predictive", odd, np.zeros(5, np.intp)).any()
+    assert not event.held_out_contributions(tally, None, "predictive", odd, np.zeros(5, np.intp)).any()
     assert not law.log_prob(odd).any()
-    assert not law.terms(odd).any()
+    assert not law.contributions(odd).any()
 
 
 @pytest.mark.parametrize("sets", [((0,),), ((0, 1), (0, 1, 2)), ((0, 0),)])

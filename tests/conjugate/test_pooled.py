@@ -8,7 +8,7 @@ import candide as cd
 from candide.conjugate.pooled import log_odds, pooled_log_prob
 from candide.events import Categorical
 from candide.priors import Dirichlet, PooledDirichlet
-from candide.tally import Levels
+from candide.tally import LevelTally
 
 
 def counted(x, y, n_classes=2):
@@ -16,7 +16,7 @@ def counted(x, y, n_classes=2):
     x = np.unique(x, return_inverse=True)[1]
     counts = np.zeros((n_classes, x.max() + 1))
     np.add.at(counts, (y, x), 1.0)
-    return Levels(counts, np.array([0, counts.shape[1]]))
+    return LevelTally(counts, np.array([0, counts.shape[1]]))
 
 
 @pytest.mark.parametrize("levels", [2, 3, 20, 200, 1500, 5000])
@@ -41,7 +41,7 @@ def test_signal_is_stronger_than_noise_of_many_levels():
         "signal": np.where(rng.random(2000) < 0.64, y, 1 - y).astype(str).astype(object),
     }
     model = cd.NaiveBayes("categorical", select="evidence").fit(rows, y)
-    scores = {score.column: score.per_row for score in model.feature_scores()}
+    scores = {score.column: score.evidence_per_row for score in model.feature_scores()}
     assert scores["noise"] <= 0 < scores["signal"]
     assert model.fitted_.plan.columns == ("signal",)
 
@@ -81,7 +81,7 @@ def test_evidence_is_the_average_over_concentrations():
     used = s > 0.05  # the others have next to no mass, and integrals that are hard to take
     mass = (s / (1 + s)) / (s / (1 + s)).sum()
     want = 0.5 + 0.5 * sum(m * odds(one) for m, one in zip(mass[used], s[used], strict=True))
-    assert log_odds(Levels(counts, np.array([0, 2])), 1.0).item() == pytest.approx(np.log(want), abs=0.01)
+    assert log_odds(LevelTally(counts, np.array([0, 2])), 1.0).item() == pytest.approx(np.log(want), abs=0.01)
 
 
 def test_rare_levels_have_the_usual_share():
@@ -102,7 +102,7 @@ def test_rare_levels_have_the_usual_share():
 
 def test_where_classes_differ_the_counts_decide():
     counts = np.array([[900.0, 100.0], [100.0, 900.0]])
-    p = np.exp(pooled_log_prob(Levels(counts, np.array([0, 2])), 1.0)[0])
+    p = np.exp(pooled_log_prob(LevelTally(counts, np.array([0, 2])), 1.0)[0])
     assert p == pytest.approx(counts / 1000, abs=5e-3)
 
 
@@ -111,14 +111,14 @@ def test_columns_and_equal_cells_do_not_matter_to_each_other():
     rng = np.random.default_rng(3)
     y = rng.integers(0, 3, 9000)
     one, two = counted(rng.integers(0, 4000, 9000), y, 3), counted((y + rng.integers(0, 2, 9000)) % 3, y, 3)
-    both = Levels(np.hstack([one.counts, two.counts]), np.r_[one.offsets, one.offsets[-1] + two.offsets[1:]])
+    both = LevelTally(np.hstack([one.counts, two.counts]), np.r_[one.offsets, one.offsets[-1] + two.offsets[1:]])
     np.testing.assert_allclose(log_odds(both, 0.5), [log_odds(one, 0.5)[0], log_odds(two, 0.5)[0]], rtol=1e-9)
     np.testing.assert_allclose(
         pooled_log_prob(both, 0.5)[0], np.hstack([pooled_log_prob(t, 0.5)[0] for t in (one, two)]), rtol=1e-9
     )
     few = np.array([[3.0, 1.0, 0.0], [0.0, 2.5, 0.5]])  # copies of a few levels, and weights that are no whole numbers
-    many = Levels(np.tile(few, 2000), np.array([0, 6000]))
-    by_hand = log_odds(Levels(few, np.array([0, 3])), 1.0)
+    many = LevelTally(np.tile(few, 2000), np.array([0, 6000]))
+    by_hand = log_odds(LevelTally(few, np.array([0, 3])), 1.0)
     assert log_odds(many, 1.0).shape == by_hand.shape
     assert np.isfinite(log_odds(many, 1.0)).all()
 

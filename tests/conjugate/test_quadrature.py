@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from candide.encode import Levels
+from candide.encoding import LevelEncoding
 from candide.events import Bernoulli, Categorical, Exponential, Gaussian, LogNormal, Multinomial, Poisson
 from candide.priors import Beta, Dirichlet, Gamma, Jeffreys, NormalInverseGamma
-from candide.tally import KINDS
+from candide.tally import TALLIES
 
 
 def count(event, X, y, n_classes, sizes=()):
-    return KINDS[event.kind].of(
-        X, y, n_classes=n_classes, spec=event.spec(X.shape[1], tuple(map(Levels.of_size, sizes)))
+    return TALLIES[event.kind].from_rows(
+        X, y, n_classes=n_classes, spec=event.spec(X.shape[1], tuple(map(LevelEncoding.from_size, sizes)))
     )
 
 
@@ -186,7 +186,7 @@ def test_gaussian_evidence_and_predictive_are_the_integrals(variance):
         assert sum(evidence[cell] for cell in group) == pytest.approx(np.log(total), rel=1e-10)
         for i, (c, j) in enumerate(group):
             more = [np.append(x, 2.7) if i == k else x for k, x in enumerate(cells)]
-            found = np.exp(law.terms(np.full((1, 2), 2.7))[0, c, j])
+            found = np.exp(law.contributions(np.full((1, 2), 2.7))[0, c, j])
             assert found == pytest.approx(variance_integral(more) / total, rel=1e-10)
 
 
@@ -198,7 +198,7 @@ def test_fixed_variance_is_the_integral_over_the_mean():
         x = X[y == c, j]
         assert evidence[c, j] == pytest.approx(np.log(mean_integral(x, 1.44).item()), rel=1e-10)
         ratio = (mean_integral(np.append(x, 0.9), 1.44) / mean_integral(x, 1.44)).item()
-        assert np.exp(law.terms(np.array([[0.9, 0.9]]))[0, c, j]) == pytest.approx(ratio, rel=1e-10)
+        assert np.exp(law.contributions(np.array([[0.9, 0.9]]))[0, c, j]) == pytest.approx(ratio, rel=1e-10)
 
 
 def log_joint(theta, group, prior):

@@ -29,7 +29,7 @@ class Found:
         except CandideError as error:
             if not name.startswith(MAY_REFUSE):
                 self.differences.append((case.seed, name, f"refused: {str(error)[:200]}", case.kinds))
-            self.refused[name, error.what[:60]] += 1
+            self.refused[name, error.problem[:60]] += 1
             return
         except Exception as error:
             self.differences.append((case.seed, name, f"{type(error).__name__}: {str(error)[:200]}", case.kinds))
@@ -52,7 +52,7 @@ def compare(seed, estimator, folder, found, postgres=None, n_fits=None):
         try:
             model = ways[first]()
         except CandideError as error:  # a table that cannot be fitted: by no other way either
-            found.refused[first, error.what[:60]] += 1
+            found.refused[first, error.problem[:60]] += 1
             return
         asked = Asked(model, case, folder, postgres)
         expected = model.predict_proba(asked.x)

@@ -153,7 +153,7 @@ def by_arrow(asked):
 
 def by_module(asked):
     module = {"__name__": "model"}
-    exec(compile(export.python(asked.model.fitted_), "model.py", "exec"), module)
+    exec(compile(export.to_python(asked.model.fitted_), "model.py", "exec"), module)
     typed = asked.rows.to_pylist()
     found = [module["score"](row)["probabilities"] for row in typed]
     written = [module["score"](row)["probabilities"] for row in asked.plain]
@@ -171,7 +171,7 @@ process.stdout.write(JSON.stringify(rows.map((row) => model.score(row).probabili
 
 def by_javascript(asked):
     module, drive = asked.folder / f"model{id(asked)}.mjs", asked.folder / "drive.mjs"
-    module.write_text(export.javascript(asked.model.fitted_), "utf-8")
+    module.write_text(export.to_javascript(asked.model.fitted_), "utf-8")
     drive.write_text(_DRIVE)
     sent = {"input": json.dumps(asked.plain), "capture_output": True, "text": True, "encoding": "utf-8"}
     done = subprocess.run([node(), drive, module], **sent)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candide import distributions as laws
-from candide.distributions import LAWS
-from candide.distributions.arrays import Shape
+from candide.data.documents import Documents
+from candide.distributions import DISTRIBUTIONS
+from candide.distributions.arrays import DistributionShape
 from candide.errors import InputError, ModelFileError
 from candide.events import Text
-from candide.rows.documents import Documents
-from candide.store import laws as stored
-from candide.tally import Terms
+from candide.store import distributions as stored
+from candide.tally import TokenCounts
 
 K, D = 3, 2  # classes, features
 SIZES = (3, 2)
@@ -23,21 +23,21 @@ WORDS = ["tea", "milk", "free", "prize", "call", "five", "naïve"]
 
 def _documents(rng, n, absent=0.0):
     texts = [" ".join(rng.choice(WORDS, rng.integers(0, 6))) for _ in range(n)]
-    return Documents.of([None if rng.random() < absent else text for text in texts])
+    return Documents.from_column([None if rng.random() < absent else text for text in texts])
 
 
 def _text(**settings):
     def make(rng):
         event = Text(**settings)
         y = np.arange(30) % K
-        return event.estimate(Terms.of(_documents(rng, 30), y, n_classes=K, spec=event.spec(1)))
+        return event.estimate(TokenCounts.from_rows(_documents(rng, 30), y, n_classes=K, spec=event.spec(1)))
 
     return make
 
 
 def _heard(rng):
     base = _text(sublinear=True)(rng)
-    return laws.HeardTerms(base, rng.normal(size=base.cells.n_terms), 0.5, rng.normal(size=base.n_classes))
+    return laws.WeightedTokens(base, rng.normal(size=base.cells.n_tokens), 0.5, rng.normal(size=base.n_classes))
 
 
 def _positive(rng):
@@ -54,7 +54,9 @@ def _t(rng):
 
 def _categorical(rng):
     p = [rng.dirichlet(np.ones(n), K).T for n in SIZES]
-    return laws.Categorical(np.log(np.vstack(p)), Shape(K, D, "codes", SIZES).offsets, -1.0 - rng.random((D, K)))
+    return laws.Categorical(
+        np.log(np.vstack(p)), DistributionShape(K, D, "codes", SIZES).offsets, -1.0 - rng.random((D, K))
+    )
 
 
 def _bernoulli(rng):
@@ -104,8 +106,8 @@ MAKE = {
     "term_scores idf": _text(idf=True, sublinear=True),
     "heard_terms": _heard,
     "polya_documents": _text(model="polya"),
-    "weighted": lambda rng: _t(rng).weighted(rng.random(D)),
-    "weighted levels": lambda rng: _categorical(rng).weighted(rng.random(D)),
+    "weighted": lambda rng: _t(rng).with_feature_weights(rng.random(D)),
+    "weighted levels": lambda rng: _categorical(rng).with_feature_weights(rng.random(D)),
 }
 WRITTEN = {name for name in MAKE if name not in (
     "dirichlet_multinomial", "heard_terms", "negative_binomial", "lomax", "multivariate_t",
@@ -114,9 +116,9 @@ WRITTEN = {name for name in MAKE if name not in (
 
 def block_of(law, rng, n=12):
     """Rows that the law can have, some of them absent."""
-    if law.reads == "documents":
+    if law.block_kind == "documents":
         return _documents(rng, n, 0.2)
-    if law.reads == "codes":
+    if law.block_kind == "codes":
         return rng.integers(-1, 4, (n, D)).astype(np.int32)
     y = rng.integers(0, K, n)
     try:
@@ -129,7 +131,7 @@ def block_of(law, rng, n=12):
 
 def shape_of(law):
     tokens = getattr(law, "tokens", None)
-    return Shape(K, law.n_features, law.reads, SIZES if law.reads == "codes" else (), tokens)
+    return DistributionShape(K, law.n_features, law.block_kind, SIZES if law.block_kind == "codes" else (), tokens)
 
 
 def apart(terms):
@@ -144,7 +146,7 @@ def test_the_form_says_what_the_law_says(name, seed):
     rng = np.random.default_rng(seed)
     law = MAKE[name](rng)
     block, form = block_of(law, rng), law.form()
-    got, want = form.terms(block), law.terms(block)
+    got, want = form.contributions(block), law.contributions(block)
     if got.shape[2] < want.shape[2]:  # columns modelled together: one polynomial of rows that have them all
         whole = ~np.isnan(block).any(axis=1)
         got, want = got[whole], want[whole].sum(axis=2, keepdims=True)
@@ -156,14 +158,14 @@ def test_what_cannot_be_written_out_says_why(name):
     law = MAKE[name](np.random.default_rng(0))
     assert law.form().degree is None
     with pytest.raises(InputError) as error:
-        law.form().terms(None)
-    assert law.not_linear in str(error.value)
+        law.form().contributions(None)
+    assert law.nonlinear_reason in str(error.value)
 
 
 def test_the_forms_of_values_that_no_class_can_have():
     rng = np.random.default_rng(0)
     for name in ("poisson", "exponential", "log_scale", "log_scale of student_t"):
-        assert np.isneginf(MAKE[name](rng).form().terms(np.array([[-1.0, 2.0]]))).all()
+        assert np.isneginf(MAKE[name](rng).form().contributions(np.array([[-1.0, 2.0]]))).all()
 
 
 @settings(max_examples=10, deadline=None)
@@ -173,23 +175,23 @@ def test_weights_multiply_the_terms(name, seed):
     rng = np.random.default_rng(seed)
     law = MAKE[name](rng)
     block, weight = block_of(law, rng), rng.choice([0.0, 0.5, 1.0, 2.5], law.n_features)
-    weighted = law.weighted(weight)
-    want = np.where(weight == 0, 0.0, law.terms(block) * weight)
-    np.testing.assert_allclose(weighted.terms(block), want, rtol=1e-12, atol=1e-12)
+    weighted = law.with_feature_weights(weight)
+    want = np.where(weight == 0, 0.0, law.contributions(block) * weight)
+    np.testing.assert_allclose(weighted.contributions(block), want, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(weighted.log_prob(block), want.sum(axis=2), rtol=1e-9, atol=1e-9)
     assert not weighted.has_density
-    again = weighted.weighted(weight)
-    np.testing.assert_allclose(again.terms(block), want * weight, rtol=1e-12, atol=1e-12)
+    again = weighted.with_feature_weights(weight)
+    np.testing.assert_allclose(again.contributions(block), want * weight, rtol=1e-12, atol=1e-12)
 
 
 def test_a_weight_of_zero_silences_what_is_impossible():
     sure = laws.Bernoulli(np.array([[0.0, -1.0]]), np.array([[-np.inf, -0.4]]))
-    assert sure.weighted(np.array([0.0, 1.0])).log_prob(np.array([[1.0, 1.0]])).tolist() == [[-0.4]]
+    assert sure.with_feature_weights(np.array([0.0, 1.0])).log_prob(np.array([[1.0, 1.0]])).tolist() == [[-0.4]]
 
 
 def test_weights_of_another_number_are_refused():
     with pytest.raises(InputError) as error:
-        _normal(np.random.default_rng(0)).weighted(np.ones(3))
+        _normal(np.random.default_rng(0)).with_feature_weights(np.ones(3))
     assert error.value.remedy == "pass a finite number for each"
 
 
@@ -198,9 +200,9 @@ def test_a_law_comes_back_from_its_arrays(name):
     rng = np.random.default_rng(1)
     law = MAKE[name](rng)
     arrays = {}
-    packed = stored.pack(law, arrays, "0")
+    packed = stored.pack_distribution(law, arrays, "0")
     assert all(a.ndim <= 2 and a.dtype in (np.float64, np.int64, np.int32, np.uint8) for a in arrays.values())
-    again = stored.unpack(packed, arrays, "0", shape_of(law))
+    again = stored.unpack_distribution(packed, arrays, "0", shape_of(law))
     block = block_of(law, rng)
     np.testing.assert_array_equal(again.log_prob(block), law.log_prob(block))
     assert type(again) is type(law)
@@ -212,7 +214,7 @@ def test_every_array_is_checked(name):
     """Missing, of another shape, not finite: each is refused, by name."""
     law = MAKE[name](np.random.default_rng(1))
     arrays = {}
-    packed = stored.pack(law, arrays, "0")
+    packed = stored.pack_distribution(law, arrays, "0")
     for key, array in arrays.items():
         changes = [None, array[:-1].copy(), array.astype(np.float32)]
         changes += [np.full_like(array, np.nan)] if array.dtype == np.float64 else []
@@ -225,37 +227,37 @@ def test_every_array_is_checked(name):
                 continue  # it may be without
             others = {k: a for k, a in arrays.items() if k != key} | ({} if change is None else {key: change})
             with pytest.raises(ModelFileError):
-                stored.unpack(packed, others, "0", shape_of(law))
+                stored.unpack_distribution(packed, others, "0", shape_of(law))
 
 
 def test_a_law_of_other_rows_is_refused():
     rng, arrays = np.random.default_rng(0), {}
-    packed = stored.pack(_normal(rng), arrays, "0")
+    packed = stored.pack_distribution(_normal(rng), arrays, "0")
     with pytest.raises(ModelFileError, match="is of numbers, and its columns hold codes"):
-        stored.unpack(packed, arrays, "0", Shape(K, D, "codes", SIZES))
+        stored.unpack_distribution(packed, arrays, "0", DistributionShape(K, D, "codes", SIZES))
     with pytest.raises(ModelFileError) as error:
-        stored.unpack({"name": "os.system"}, {}, "0", Shape(K, D))
+        stored.unpack_distribution({"name": "os.system"}, {}, "0", DistributionShape(K, D))
     assert error.value.value == "os.system"
     nested = {"name": "log_scale", "base": {"name": "poisson"}}
     with pytest.raises(ModelFileError, match="not one of numbers on the whole line"):
-        stored.unpack(nested, {"0.base.rate": np.ones((K, D))}, "0", Shape(K, D))
+        stored.unpack_distribution(nested, {"0.base.rate": np.ones((K, D))}, "0", DistributionShape(K, D))
 
 
 def test_an_own_law_cannot_be_kept():
     law = laws.Density(lambda x, rate: -rate * x, {"rate": np.ones((K, D))})
     with pytest.raises(InputError) as error:
-        stored.pack(law, {}, "0")
+        stored.pack_distribution(law, {}, "0")
     assert "detail='tally'" in error.value.remedy
 
 
 def test_the_table_of_laws_names_them_as_they_name_themselves():
-    assert {name: law.name for name, law in LAWS.items()} == {name: name for name in LAWS}
+    assert {name: law.name for name, law in DISTRIBUTIONS.items()} == {name: name for name in DISTRIBUTIONS}
     voices = {
         "binned",
         "discriminants",
         "interactions",
     }  # beside others in one model: tests/conjugate, tests/estimators
-    assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(LAWS) - voices
+    assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(DISTRIBUTIONS) - voices
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_what_a_person_sees():
     assert (rows, values.shape) == (["mean", "sd"], (2, K))
     rows, values = MAKE["multivariate_normal"](rng).describe(0, ["a", "b"])
     assert (rows, values.shape) == (["mean", "sd", "correlation with b"], (3, K))
-    rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], often=np.array([1, 5, 2]), most=2)
+    rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], level_weights=np.array([1, 5, 2]), max_rows=2)
     assert rows == ["y", "z", "1 other level"]
     np.testing.assert_allclose(values.sum(axis=0), 1.0)
     assert MAKE["polya_documents"](rng).describe(0)[0] == []

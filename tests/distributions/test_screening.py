@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import candide as cd
 from candide import kernels
 from candide.distributions import MultivariateNormal, MultivariateT, Normal
-from candide.distributions.screening import Screen
-from candide.distributions.whitening import Root
+from candide.distributions.mahalanobis import DistanceScreen
+from candide.distributions.whitening import CholeskyRoot
 from candide.model.model import Model
 
 WIDE = 80  # columns: wide enough to be screened
@@ -33,10 +33,10 @@ def test_distances_lie_between_their_bounds(seed, p, away, condition):
     unit = 10.0 ** rng.uniform(-8, 8, p)  # a column's unit decides nothing, and where its nought lies neither
     means, matrices = laws(rng, 3, p, condition, free=p // 3)
     means, matrices = means * unit + away * unit, matrices * unit[:, None] * unit
-    roots = [Root.of(matrix, np.arange(p)) for matrix in matrices]
+    roots = [CholeskyRoot.from_matrix(matrix, np.arange(p)) for matrix in matrices]
     spread = np.sqrt(np.einsum("cjj->cj", matrices).mean(axis=0))
     x = (means[rng.integers(3, size=40)] + rng.normal(0, 3, (40, p)) * unit).T
-    low, high = Screen.of(means, roots, spread).bounds(x)
+    low, high = DistanceScreen.from_roots(means, roots, spread).bounds(x)
     gap = np.longdouble(x.T)[:, None] - means
     for c, root in enumerate(roots):
         z = gap[:, c, root.tied] @ np.longdouble(root.inverse).T  # in more digits than double precision has
@@ -73,7 +73,7 @@ def test_the_class_chosen_is_the_largest_of_the_scores(kind, condition, apart):
     model = a_model(kind, rng, condition=condition, apart=apart)
     blocks = blocks_of(model, 3000, rng)
     blocks[0][::7, 5] = np.nan
-    assert model.distributions[0].screens
+    assert model.distributions[0].can_screen_classes
     assert (model.classify(blocks) == model.joint_log_likelihood(blocks).argmax(axis=1)).all()
 
 
@@ -105,8 +105,8 @@ def test_most_rows_are_decided_by_the_screen(monkeypatch):
     rng = np.random.default_rng(8)
     model = a_model("normal", rng, condition=100.0)
     blocks, scored = blocks_of(model, 2000, rng), []
-    full = Root.distances
-    monkeypatch.setattr(Root, "distances", lambda self, x, *to: scored.append(x.shape[1]) or full(self, x, *to))
+    full = CholeskyRoot.distances
+    monkeypatch.setattr(CholeskyRoot, "distances", lambda self, x, *to: scored.append(x.shape[1]) or full(self, x, *to))
     model.classify(blocks)
     assert sum(scored) < 0.05 * 4 * 2000
 
@@ -116,7 +116,7 @@ def test_infinity_is_refused():
     law = a_model("normal", rng).distributions[0]
     x = rng.normal(size=(600, WIDE))
     x[599, 1] = np.inf
-    assert law.add_to_choose(x, np.zeros((600, 4))) == kernels.INFINITE
+    assert law.add_for_argmax(x, np.zeros((600, 4))) == kernels.INFINITE
 
 
 def test_a_distance_too_large_for_single_precision_rules_no_class_out():
@@ -137,8 +137,8 @@ def test_lengths_too_small_for_single_precision_still_bound_the_error():
     _, matrices = laws(rng, 2, WIDE, condition=1e8)
     matrices[1] *= 1e-48
     x = rng.normal(0, 1e-24, (WIDE, 400))
-    roots = [Root.of(matrix, np.arange(WIDE)) for matrix in matrices]
-    low, high = Screen.of(means, roots, np.sqrt(np.einsum("cjj->cj", matrices).mean(axis=0))).bounds(x)
+    roots = [CholeskyRoot.from_matrix(matrix, np.arange(WIDE)) for matrix in matrices]
+    low, high = DistanceScreen.from_roots(means, roots, np.sqrt(np.einsum("cjj->cj", matrices).mean(axis=0))).bounds(x)
     exact = np.stack([((root.inverse @ x) ** 2).sum(axis=0) for root in roots], axis=1)
     assert (low <= exact).all()
     assert (exact <= high).all()

@@ -6,7 +6,7 @@ from tests.docs.pages import DOCS, hooks
 
 from candide import plot
 from candide.cli import cli
-from candide.plot.picture import PICTURES
+from candide.plot.picture import PLOTS
 
 PAGE = (DOCS / "how-to" / "pictures.md").read_text()
 
@@ -20,10 +20,10 @@ def test_every_function_has_a_section_with_its_code_and_its_picture():
 
 def test_every_picture_of_the_command_line_is_in_the_table_and_in_the_help():
     table = re.findall(r"^\| `(\w+)` \| \[(\w+)\]\(#(\w+)\)", PAGE, re.MULTILINE)
-    assert sorted(what for what, _, _ in table) == sorted(PICTURES)
+    assert sorted(what for what, _, _ in table) == sorted(PLOTS)
     assert all(name == anchor and name in plot.__all__ for _, name, anchor in table)
     [what] = [option for option in cli.commands["plot"].params if option.name == "what"]
-    assert sorted(re.findall(r"\w+", re.sub(r"and from labelled rows", "", what.help))) == sorted(PICTURES)
+    assert sorted(re.findall(r"\w+", re.sub(r"and from labelled rows", "", what.help))) == sorted(PLOTS)
 
 
 def test_the_gallery_links_each_picture_to_its_section():

@@ -16,7 +16,7 @@ SURFACES = {"candide": cd, "events": events, "evaluate": evaluate, "plot": plot,
 VALUES = {"HOWS", "EVENTS", "METRICS"}  # tables and tuples: their modules tell of them
 NAMES = {f"{s}.{n}": getattr(module, n) for s, module in SURFACES.items() for n in module.__all__ if n not in VALUES}
 NAMES |= {f"priors.{prior.__name__}": prior for prior in (priors.Prior, *priors.PRIORS.values())}
-NAMES |= {"priors.prior_of": priors.prior_of}
+NAMES |= {"priors.prior_of": priors.resolve_prior}
 CLASSES = {name: thing for name, thing in NAMES.items() if inspect.isclass(thing)}
 
 

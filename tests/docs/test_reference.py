@@ -27,10 +27,10 @@ def test_every_event_model_has_the_same_five_headings():
 
 def test_every_command_and_option_is_told():
     from candide.cli import cli
-    from candide.cli.group import commands_of
+    from candide.cli.group import iterate_commands
 
     text = hooks.commands()
-    for name, command in commands_of(cli):
+    for name, command in iterate_commands(cli):
         assert f"## candide {name}\n" in text
         for param in command.params:
             if param.param_type_name == "option":

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from candide import encode
-from candide.encode import Coded, Encoding, Grid, Identity, Log, Move, Transformed
-from candide.encode.indicators import Indicators
-from candide.encode.tokens import Tokens
+from candide import encoding as encode
+from candide.encoding import CodeMapping, EncodedColumn, Encoding, Grid, Identity, Log, TransformedEncoding
+from candide.encoding.indicators import Indicators
+from candide.encoding.tokens import Tokens
 from candide.errors import InputError, MergeError
-from candide.tally import Levels, Moments, Spec
+from candide.tally import LevelTally, Moments, TallySpec
 
 numbers = st.one_of(st.none(), st.integers(-5, 5), st.floats(-1e6, 1e6, width=32))
 values = {
@@ -29,11 +29,11 @@ ENCODINGS = {
     "identity": (Identity(), "numbers"),
     "amounts": (Identity(least=0.0), "amounts"),
     "log": (Log(), "positive"),
-    "own": (Transformed(np.cbrt), "numbers"),
+    "own": (TransformedEncoding(np.cbrt), "numbers"),
     "threshold": (Grid((0.5,), raw=True), "numbers"),
     "grid": (Grid((-1.0, 0.0, 2.5)), "numbers"),
     "quantiles": (Grid(cells=4), "numbers"),
-    "levels": (encode.Levels(), "levels"),
+    "levels": (encode.LevelEncoding(), "levels"),
     "tokens": (Tokens(), "texts"),
 }
 every_encoding = pytest.mark.parametrize("name", ENCODINGS)
@@ -67,15 +67,15 @@ def test_learning_twice_is_learning_once_and_an_encoding_is_a_value(name, data):
 @given(data=st.data())
 def test_what_is_applied_is_what_the_tally_makes_of_the_block(name, data):
     encoding, column = drawn(data, name)
-    if encoding.holds == "documents":
+    if encoding.block_kind == "documents":
         assert len(encoding.apply(column)) == len(column)
         assert encoding.apply(column).absent().tolist() == absent(column).tolist()
         return
     got = encoding.apply(column)
-    np.testing.assert_array_equal(got, encoding.tallied(encoding.read(column)))
-    spec = Spec("levels" if encoding.n_levels else "moments", (encoding,) * 2)
+    np.testing.assert_array_equal(got, encoding.tally_values(encoding.read(column)))
+    spec = TallySpec("levels" if encoding.n_levels else "moments", (encoding,) * 2)
     block = np.column_stack([encoding.read(column)] * 2)
-    np.testing.assert_array_equal(spec.tallied(block), np.column_stack([got, got]))
+    np.testing.assert_array_equal(spec.tally_values(block), np.column_stack([got, got]))
 
 
 @with_levels
@@ -86,8 +86,9 @@ def test_codes_of_what_was_learned_lie_among_the_levels(name, data):
     assert codes.dtype == np.int32
     np.testing.assert_array_equal(codes == -1, absent(column))
     assert codes.max(initial=-1) < max(encoding.n_levels, 1)
-    assert len(encoding.names()) == encoding.n_levels
-    assert len(set(encoding.names())) == len(encoding.names()) or name == "levels"  # 1 and "1" are two levels
+    assert len(encoding.level_names()) == encoding.n_levels
+    # 1 and "1" are two levels
+    assert len(set(encoding.level_names())) == len(encoding.level_names()) or name == "levels"
 
 
 @pytest.mark.parametrize("name", ["identity", "amounts", "log", "own"])
@@ -96,12 +97,12 @@ def test_absent_numbers_are_nan_and_no_other(name, data):
     encoding, column = drawn(data, name)
     np.testing.assert_array_equal(np.isnan(encoding.apply(column)), absent(column))
     assert encoding.n_levels is None
-    assert encoding.names() == ()
+    assert encoding.level_names() == ()
 
 
 @given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcdef")))
 def test_a_level_never_met_has_the_code_behind_the_last(learned, applied):
-    encoding = encode.Levels().learn(learned)
+    encoding = encode.LevelEncoding().learn(learned)
     unseen = [v not in learned for v in applied]
     np.testing.assert_array_equal(encoding.apply(applied) == encoding.n_levels, unseen)
 
@@ -110,8 +111,8 @@ def test_a_level_never_met_has_the_code_behind_the_last(learned, applied):
 def test_what_an_engine_has_coded_passes(name):
     encoding = ENCODINGS[name][0].learn([0, 1, 2])
     codes = np.array([1, -1, 0], np.int32)
-    assert encoding.read(Coded(codes)) is codes
-    assert len(Coded(codes)) == 3
+    assert encoding.read(EncodedColumn(codes)) is codes
+    assert len(EncodedColumn(codes)) == 3
 
 
 def test_columns_come_as_lists_arrays_and_arrow():
@@ -159,12 +160,12 @@ def test_cells_at_quantiles_hold_as_many_each():
 
 
 def test_names_say_where_the_edges_lie():
-    assert Grid((27.0, 41.0)).names() == ("<= 27", "27 to 41", "> 41")
-    assert Grid((0.5,), raw=True).names() == ("<= 0.5", "> 0.5")
-    assert Grid(()).names() == ("any",)
-    assert Grid().names() == ()
+    assert Grid((27.0, 41.0)).level_names() == ("<= 27", "27 to 41", "> 41")
+    assert Grid((0.5,), raw=True).level_names() == ("<= 0.5", "> 0.5")
+    assert Grid(()).level_names() == ("any",)
+    assert Grid().level_names() == ()
     near = (1.0, 1.0 + 1e-12)
-    assert len(set(Grid(near).names())) == 3
+    assert len(set(Grid(near).level_names())) == 3
 
 
 @given(data=st.data())
@@ -184,7 +185,7 @@ def test_a_tally_of_levels_counts_grids_from_codes_and_grows_coarser_with_them(d
 
     def tally(encodings):
         block = np.column_stack([encoding.read(x[:, j]) for j, encoding in enumerate(encodings)])
-        return Levels.of(block, y, n_classes=2, spec=Spec("levels", tuple(encodings)))
+        return LevelTally.from_rows(block, y, n_classes=2, spec=TallySpec("levels", tuple(encodings)))
 
     whole = tally(grids)
     assert np.diff(whole.offsets).tolist() == [4, 3, 2]
@@ -192,13 +193,13 @@ def test_a_tally_of_levels_counts_grids_from_codes_and_grows_coarser_with_them(d
         for c in (0, 1):
             codes = grid.apply(x[y == c, j])
             counts = np.bincount(codes[codes >= 0], minlength=grid.n_levels)
-            assert whole.only(np.array([j])).counts[c].tolist() == counts.tolist()
+            assert whole.select_features(np.array([j])).counts[c].tolist() == counts.tolist()
     groups = [np.cumsum([0, *data.draw(st.tuples(*[st.integers(0, 1)] * (g.n_levels - 1)))]) for g in grids]
     coarse = tally([grid.coarsen(group) for grid, group in zip(grids, groups, strict=True)])
     got = whole.coarsen(groups)
     assert (got.counts.tolist(), got.offsets.tolist()) == (coarse.counts.tolist(), coarse.offsets.tolist())
     assert [whole.place(cell) for cell in range(9)] == [(j, k) for j, n in enumerate([4, 3, 2]) for k in range(n)]
-    one = whole.only(np.array([2, 0]))
+    one = whole.select_features(np.array([2, 0]))
     assert (one.counts[0].tolist(), one.offsets.tolist()) == (
         [*whole.counts[0, 7:9].tolist(), *whole.counts[0, :4].tolist()],
         [0, 2, 6],
@@ -210,7 +211,7 @@ def test_an_edge_kept_raw_is_counted_as_its_codes_are(column):
     raw, coded = Grid((0.5,), raw=True), Grid((0.5,))
     y = np.zeros(len(column), np.intp)
     a, b = (
-        Levels.of(encoding.read(column)[:, None], y, n_classes=1, spec=Spec("levels", (encoding,)))
+        LevelTally.from_rows(encoding.read(column)[:, None], y, n_classes=1, spec=TallySpec("levels", (encoding,)))
         for encoding in (raw, coded)
     )
     assert a.counts.tolist() == b.counts.tolist()
@@ -219,10 +220,12 @@ def test_an_edge_kept_raw_is_counted_as_its_codes_are(column):
 def test_columns_encoded_in_several_ways_are_counted_by_one_tally():
     x = np.array([[1.0, 1.0, 3.0], [np.e, np.e, 7.0]])
     y = np.zeros(2, np.intp)
-    tally = Moments.of(x, y, n_classes=1, spec=Spec("moments", (Identity(), Log(), Transformed(np.sqrt))))
+    tally = Moments.from_rows(
+        x, y, n_classes=1, spec=TallySpec("moments", (Identity(), Log(), TransformedEncoding(np.sqrt)))
+    )
     np.testing.assert_allclose(tally.mean, [[(1 + np.e) / 2, 0.5, (3**0.5 + 7**0.5) / 2]])
-    thresholds = Spec("levels", (Grid((1.0,), raw=True), Grid((2.8,), raw=True)))
-    assert Levels.of(x[:, :2], y, n_classes=1, spec=thresholds).counts.tolist() == [[1.0, 1.0, 2.0, 0.0]]
+    thresholds = TallySpec("levels", (Grid((1.0,), raw=True), Grid((2.8,), raw=True)))
+    assert LevelTally.from_rows(x[:, :2], y, n_classes=1, spec=thresholds).counts.tolist() == [[1.0, 1.0, 2.0, 0.0]]
 
 
 # Uniting ------------------------------------------------------------------------------------------------------------
@@ -234,7 +237,7 @@ def test_uniting_with_itself_changes_nothing(name, data):
     encoding, column = drawn(data, name)
     both, mine, theirs = encoding.union(encoding)
     assert both == encoding
-    if encoding.holds != "documents":
+    if encoding.block_kind != "documents":
         for move in (mine, theirs):
             np.testing.assert_array_equal(move.apply(encoding.apply(column)), encoding.apply(column))
 
@@ -249,8 +252,8 @@ def test_codes_move_as_the_united_levels_say(data):
     assert mine.apply(np.array([a.n_levels, -1])).tolist() == [both.n_levels, -1]  # never met, and absent
     other, back, forth = b.union(a)
     assert other == both
-    np.testing.assert_array_equal(back.to, theirs.to)
-    np.testing.assert_array_equal(forth.to, mine.to)
+    np.testing.assert_array_equal(back.new_codes, theirs.new_codes)
+    np.testing.assert_array_equal(forth.new_codes, mine.new_codes)
 
 
 @given(data=st.data())
@@ -263,7 +266,7 @@ def test_uniting_associates(data):
     ("one", "other"),
     [
         (Identity(), Identity(least=0.0)),
-        (Transformed(np.sqrt), Transformed(np.cbrt)),
+        (TransformedEncoding(np.sqrt), TransformedEncoding(np.cbrt)),
         (Grid((1.0,)), Grid((2.0,))),
         (Grid((1.0,)), Grid((1.0,), raw=True)),
         (Tokens(), Tokens(ngrams=(1, 2))),
@@ -276,7 +279,7 @@ def test_encodings_that_differ_do_not_unite(one, other):
 
 def test_numbers_stay_where_they_are():
     x = np.array([1.5])
-    assert Move().apply(x) is x
+    assert CodeMapping().apply(x) is x
 
 
 # Refusing -----------------------------------------------------------------------------------------------------------
@@ -284,15 +287,15 @@ def test_numbers_stay_where_they_are():
 
 def test_values_that_cannot_be_encoded():
     x = np.array([1.0, 0.0, -1.0, np.nan])
-    assert Identity().outside(x).tolist() == [False] * 4
-    assert Identity(least=0.0).outside(x).tolist() == [False, False, True, False]
-    assert Log().outside(x).tolist() == [False, True, True, False]
-    assert (Identity(least=0.0).needs, Log().needs) == ("values >= 0", "values > 0")
+    assert Identity().invalid_mask(x).tolist() == [False] * 4
+    assert Identity(least=0.0).invalid_mask(x).tolist() == [False, False, True, False]
+    assert Log().invalid_mask(x).tolist() == [False, True, True, False]
+    assert (Identity(least=0.0).requirement, Log().requirement) == ("values >= 0", "values > 0")
     with pytest.raises(InputError) as error:
         Log().apply(x)
     assert error.value.value == 0.0
     with pytest.raises(InputError) as error:
-        encode.Levels().learn([1.0, np.inf])
+        encode.LevelEncoding().learn([1.0, np.inf])
     assert error.value.value == np.inf
     with pytest.raises(InputError) as error:
         Identity().apply(["1", "x"])
@@ -328,7 +331,7 @@ def test_sql_says_what_apply_gives(name, data):
     kind = "DOUBLE"
     if name == "levels":
         column = [None if v is None else str(v) for v in column]
-        encoding, kind = encode.Levels().learn(column[: len(column) // 2]), "VARCHAR"
+        encoding, kind = encode.LevelEncoding().learn(column[: len(column) // 2]), "VARCHAR"
     query = f"SELECT {encoding.sql(exp.column('x'), None).sql('duckdb')} FROM t ORDER BY i"
     with duckdb.connect() as database:
         database.execute(f"CREATE TABLE t (i INT, x {kind})")
@@ -343,20 +346,20 @@ def test_sql_says_what_apply_gives(name, data):
 
 def test_what_sql_cannot_say():
     assert Tokens().sql(exp.column("x"), None) is None
-    assert Transformed(np.sqrt).sql(exp.column("x"), None) is None
+    assert TransformedEncoding(np.sqrt).sql(exp.column("x"), None) is None
 
 
 def test_levels_of_dates_in_sql():
-    levels = encode.Levels().learn([dt.date(2024, 1, 1), dt.date(2024, 2, 1)])
+    levels = encode.LevelEncoding().learn([dt.date(2024, 1, 1), dt.date(2024, 2, 1)])
     query = f"SELECT {levels.sql(exp.column('x'), None).sql('duckdb')} FROM (SELECT DATE '2024-02-01' AS x)"
     with duckdb.connect() as database:
         assert database.execute(query).fetchall() == [(1,)]
 
 
 def test_indicators_know_a_level_however_it_is_written():
-    marks = Indicators.of([1.5, 2.5, 2.5, 4.0], 9)
+    marks = Indicators.from_column([1.5, 2.5, 2.5, 4.0], 9)
     want = marks.read([1.5, 2.5, 4.0, None, 7.0])
     for column in (["1.5", "2.50", "4", None, "seven"], pa.array(["1.5", "2.5", "4.0", None, "7"])):
         np.testing.assert_array_equal(marks.read(column), want)
-    days = Indicators.of(["2024-01-01", "2024-01-02", "2024-01-02"], 9)
+    days = Indicators.from_column(["2024-01-01", "2024-01-02", "2024-01-02"], 9)
     np.testing.assert_array_equal(days.read([dt.date(2024, 1, 1)]), days.read(["2024-01-01"]))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.gaussian_process.kernels import RBF
 
-from candide.encode.likeness import Likeness
+from candide.encoding.prototypes import Prototypes
 from candide.errors import InputError
 from candide.kernels import threads
 
@@ -16,53 +16,53 @@ def scores():
 
 
 def test_what_is_read_has_the_inner_products_of_the_kernel_at_typical_rows(scores):
-    like = Likeness.of(scores, 20)
-    kernel = RBF(like.reach)
-    to, among = kernel(scores, like.typical), kernel(like.typical) + 1e-3 * np.eye(20)
+    like = Prototypes.from_scores(scores, 20)
+    kernel = RBF(like.length_scale)
+    to, among = kernel(scores, like.prototypes), kernel(like.prototypes) + 1e-3 * np.eye(20)
     read = like.read(scores)
     np.testing.assert_allclose(read @ read.T / 20, to @ np.linalg.solve(among, to.T), atol=1e-9)
 
 
 def test_it_reaches_as_far_as_rows_lie_apart(scores):
     apart = ((scores[:, None] - scores[None]) ** 2).sum(axis=2).mean()
-    assert Likeness.of(scores, 64).reach ** 2 == pytest.approx(apart / 2)
+    assert Prototypes.from_scores(scores, 64).length_scale ** 2 == pytest.approx(apart / 2)
 
 
 def test_typical_rows_are_spread_as_those_of_scikit_learn(scores):
-    typical = Likeness.of(scores, 8).typical
+    typical = Prototypes.from_scores(scores, 8).prototypes
     mine = ((scores[:, None] - typical) ** 2).sum(axis=2).min(axis=1).sum()
     assert mine < 1.1 * KMeans(8, n_init=10, random_state=0).fit(scores).inertia_
 
 
 def test_neither_the_order_of_columns_nor_rounding_makes_a_difference(scores):
-    want = Likeness.of(scores, 16)
-    turned = Likeness.of(scores[:, ::-1], 16)
-    np.testing.assert_allclose(turned.typical[:, ::-1], want.typical, atol=1e-12)
+    want = Prototypes.from_scores(scores, 16)
+    turned = Prototypes.from_scores(scores[:, ::-1], 16)
+    np.testing.assert_allclose(turned.prototypes[:, ::-1], want.prototypes, atol=1e-12)
     rng = np.random.default_rng(1)
-    near = Likeness.of(scores * (1 + 1e-15 * rng.choice([-1, 1], scores.shape)), 16)
-    np.testing.assert_allclose(near.typical, want.typical, atol=1e-9)
-    mirrored = Likeness.of(scores * np.array([-1.0, *np.ones(scores.shape[1] - 1)]), 16)
-    np.testing.assert_allclose(np.abs(mirrored.typical), np.abs(want.typical), atol=1e-9)
+    near = Prototypes.from_scores(scores * (1 + 1e-15 * rng.choice([-1, 1], scores.shape)), 16)
+    np.testing.assert_allclose(near.prototypes, want.prototypes, atol=1e-9)
+    mirrored = Prototypes.from_scores(scores * np.array([-1.0, *np.ones(scores.shape[1] - 1)]), 16)
+    np.testing.assert_allclose(np.abs(mirrored.prototypes), np.abs(want.prototypes), atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_few_rows_and_equal_ones_have_fewer_typical_rows(n):
-    assert Likeness.of(np.arange(2.0 * n).reshape(n, 2), 64).n_rows == max(1, n // 2)
-    same = Likeness.of(np.ones((n, 2)), 64)
-    assert same.n_rows == 1
+    assert Prototypes.from_scores(np.arange(2.0 * n).reshape(n, 2), 64).n_prototypes == max(1, n // 2)
+    same = Prototypes.from_scores(np.ones((n, 2)), 64)
+    assert same.n_prototypes == 1
     assert np.isfinite(same.read(np.ones((n, 2)))).all()
 
 
 def test_a_row_is_most_like_the_typical_row_that_is_nearest(scores):
-    like = Likeness.of(scores, 30)
-    near = ((scores[:, None] - like.typical) ** 2).sum(axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(like.nearest(like.read(scores)), near)
+    like = Prototypes.from_scores(scores, 30)
+    near = ((scores[:, None] - like.prototypes) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(like.nearest_prototype(like.read(scores)), near)
 
 
 def test_threads_read_the_same(scores):
-    like = Likeness.of(scores, 16)
+    like = Prototypes.from_scores(scores, 16)
     want = like.read(scores)
-    with threads.divided(3):
+    with threads.force_parts(3):
         np.testing.assert_allclose(like.read(scores), want, atol=1e-12)
 
 
@@ -71,4 +71,4 @@ def test_threads_read_the_same(scores):
 )
 def test_typical_rows_that_are_none_are_refused(given):
     with pytest.raises(InputError):
-        Likeness(*given)
+        Prototypes(*given)

@@ -6,8 +6,8 @@ import re._parser
 
 import pytest
 
-from candide.encode.patterns import check
-from candide.encode.tokens import Tokens
+from candide.encoding.patterns import check_pattern
+from candide.encoding.tokens import Tokens
 from candide.errors import InputError
 
 FINE = [
@@ -50,7 +50,7 @@ SLOW = [
 
 @pytest.mark.parametrize("pattern", FINE)
 def test_patterns_that_people_write_pass(pattern):
-    check(pattern)
+    check_pattern(pattern)
 
 
 @pytest.mark.parametrize("pattern", SLOW)
@@ -118,7 +118,7 @@ def test_what_passes_takes_no_more_than_the_square_of_the_length():
     for _ in range(700):
         pattern = drawn(rng, 4) + rng.choice(["", "b", "-", "x"])
         try:
-            check(pattern)
+            check_pattern(pattern)
         except InputError:
             refused += 1
             continue

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.encode.places import located
-from candide.encode.tokens import Tokens, terms_of
+from candide.encoding.token_positions import locate_tokens
+from candide.encoding.tokens import Tokens, tokenize
 
 TOKENS = [
     Tokens(),
@@ -25,12 +25,12 @@ TEXTS = st.text(
 @pytest.mark.parametrize("tokens", TOKENS, ids=str)
 @given(text=TEXTS)
 def test_the_terms_are_those_that_are_counted(tokens, text):
-    found = list(located(text, tokens))
-    assert Counter(term for term, _ in found) == Counter(terms_of(text, tokens))
+    found = list(locate_tokens(text, tokens))
+    assert Counter(term for term, _ in found) == Counter(tokenize(text, tokens))
     assert all(0 <= start <= end <= len(text) for _, spans in found for start, end in spans)
 
 
 @given(text=st.text("abc XYZ12,.", max_size=60))
 def test_at_its_place_stands_the_term(text):
-    for term, spans in located(text, Tokens(ngrams=(1, 2))):
+    for term, spans in locate_tokens(text, Tokens(ngrams=(1, 2))):
         assert " ".join(text[start:end].lower() for start, end in spans) == term

@@ -14,12 +14,12 @@ from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from tests import data
 
-from candide.encode import tokens as text
-from candide.encode.tokens import Tokens, count, terms_of
+from candide.data.documents import Documents
+from candide.encoding import tokens as text
+from candide.encoding.tokens import Tokens, count_tokens, tokenize
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import bucket
-from candide.rows.documents import Documents
+from candide.kernels.text_twin import hash_to_bucket
 
 CORPORA = ["sms_spam", "newsgroups20", "reuters_r8", "sentence_polarity"]
 NASTY = [
@@ -44,7 +44,9 @@ settings_of = st.builds(
 
 def counted(documents, tokens):
     """Every term of some documents with its count and its number of documents."""
-    found = count(Documents.of(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens)
+    found = count_tokens(
+        Documents.from_column(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens
+    )
     cells = zip(found.word.tolist(), found.total.tolist(), found.documents.tolist(), strict=True)
     keys = found.keys()
     return {keys[i].decode("utf-8", "surrogatepass"): (n, d) for i, n, d in cells}
@@ -53,7 +55,7 @@ def counted(documents, tokens):
 def by_definition(documents, tokens):
     total, have = Counter(), Counter()
     for document in documents:
-        terms = [] if document is None else terms_of(document, tokens)
+        terms = [] if document is None else tokenize(document, tokens)
         total.update(terms)
         have.update(set(terms))
     return {term: (float(n), float(have[term])) for term, n in total.items()}
@@ -72,7 +74,9 @@ def test_terms_and_counts_are_those_of_countvectorizer(name, ngrams):
     X = theirs.fit_transform(documents)
     member = csr_array((np.ones(len(y)), (y, np.arange(len(y)))))
     for column in (documents, rows["text"]) if kernel.compiled else (documents,):
-        found = count(Documents.of(column), y, None, n_classes=len(classes), tokens=Tokens(ngrams=ngrams))
+        found = count_tokens(
+            Documents.from_column(column), y, None, n_classes=len(classes), tokens=Tokens(ngrams=ngrams)
+        )
         names = found.keys()
         words = [key.decode() for key in names]
         assert len(words) == len(theirs.vocabulary_)
@@ -108,7 +112,7 @@ def test_the_definition_is_countvectorizers(documents, tokens):
     ).build_analyzer()
     if tokens.max_token_length is None or tokens.analyzer != "word":
         for document in documents:
-            assert Counter(terms_of(document, tokens)) == Counter(analyse(document))
+            assert Counter(tokenize(document, tokens)) == Counter(analyse(document))
 
 
 @given(st.lists(texts, max_size=8))
@@ -116,7 +120,9 @@ def test_hashed_terms_are_those_of_hashingvectorizer(documents):
     documents = [d.encode("utf-8", "replace").decode() for d in documents]
     for signed in (False, True):
         tokens = Tokens(bits=4, signed=signed)
-        found = count(Documents.of(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens)
+        found = count_tokens(
+            Documents.from_column(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens
+        )
         mine = np.zeros(16)
         mine[[int.from_bytes(found.keys()[i], "little") for i in found.word]] = found.total
         theirs = HashingVectorizer(n_features=16, norm=None, alternate_sign=signed).transform(documents or [""])
@@ -132,7 +138,9 @@ def test_counting_python_strings_follows_the_definition(documents, tokens):
 
 
 @given(
-    st.lists(st.one_of(st.none(), texts), max_size=8), settings_of, st.sampled_from([pa.string(), pa.large_string()])
+    st.lists(st.one_of(st.none(), texts), max_size=8),
+    settings_of,
+    st.sampled_from([pa.string(), pa.large_string()]),
 )
 def test_counting_arrow_strings_follows_the_definition(documents, tokens, kind):
     sound = [d if d is None else d.encode("utf-8", "replace").decode() for d in documents]
@@ -164,12 +172,14 @@ def test_invalid_utf8_is_an_error_that_names_the_row(document):
 def test_compiled_and_twin_count_classes_and_weights_alike(rows, sublinear):
     documents, y, weight = ([r[i] for r in rows] for i in range(3))
     y, weight, tokens = np.array(y, np.intp), np.array(weight, float), Tokens(sublinear=sublinear)
-    keys = [[t.encode("utf-8", "surrogatepass") for t in terms_of(d, tokens)] for d in documents]
+    keys = [[t.encode("utf-8", "surrogatepass") for t in tokenize(d, tokens)] for d in documents]
     order = np.argsort(y, kind="stable")
-    twin = text.Counted(
-        *text.Twin(bits=0, signs=False).count(keys, order, y, weight, n_classes=3, manner=tokens.manner, signed=False)
+    twin = text.CountedTokens(
+        *text.Twin(bits=0, signs=False).count(
+            keys, order, y, weight, n_classes=3, manner=tokens.count_mode, signed=False
+        )
     )
-    mine = count(Documents.of(documents), y, weight, n_classes=3, tokens=tokens)
+    mine = count_tokens(Documents.from_column(documents), y, weight, n_classes=3, tokens=tokens)
     for c in range(3):
         tables = []
         for found in (mine, twin):
@@ -185,19 +195,21 @@ def test_compiled_and_twin_count_classes_and_weights_alike(rows, sublinear):
 @given(st.lists(texts, max_size=6), settings_of, st.sampled_from([0, 3]))
 def test_sparse_rows_are_the_counts_of_each_document(documents, tokens, bits):
     tokens = Tokens(tokens.analyzer, tokens.lowercase, tokens.ngrams, bits=bits)
-    found = count(Documents.of(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens)
+    found = count_tokens(
+        Documents.from_column(documents), np.zeros(len(documents), np.intp), None, n_classes=1, tokens=tokens
+    )
     words = kernel.Words(found.letters, found.starts)
-    times, place, ends = text.rows(words, Documents.of(documents), tokens)
+    times, place, ends = text.token_rows(words, Documents.from_column(documents), tokens)
     for row, document in enumerate(documents):
-        keys = [t.encode("utf-8", "surrogatepass") for t in terms_of(document, tokens)]
+        keys = [t.encode("utf-8", "surrogatepass") for t in tokenize(document, tokens)]
         if bits:
-            keys = [bucket(key, bits)[0] for key in keys]
+            keys = [hash_to_bucket(key, bits)[0] for key in keys]
         mine = slice(ends[row], ends[row + 1])
         assert {found.keys()[i]: n for i, n in zip(place[mine], times[mine], strict=True)} == Counter(keys)
 
 
 def test_every_character_has_the_case_and_kind_that_python_gives_it():
-    tabled = kernel.characters(True).tolist()
+    tabled = kernel.character_table(True).tolist()
     info = [*tabled, *range(len(tabled), 0x110000)]  # what has no entry is only itself
     assert [c for c in range(0x110000) if info[c] & kernel.SPECIAL] == [0x130, 0x3A3]
     for c in range(0x110000):
@@ -244,9 +256,9 @@ def test_what_is_no_document_is_named_with_its_row():
     with pytest.raises(InputError, match=r"row 1: 3\.5 is not a document"):
         counted(["fine", 3.5], Tokens())
     with pytest.raises(InputError, match="a single str where documents are expected"):
-        Documents.of("one document")
+        Documents.from_column("one document")
     with pytest.raises(InputError, match="int64 holds no documents"):
-        Documents.of(pa.array([1, 2]))
+        Documents.from_column(pa.array([1, 2]))
 
 
 def test_lists_of_words_and_of_numbers_are_taken_as_divided():

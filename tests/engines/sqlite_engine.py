@@ -7,25 +7,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from candide.engines.base import Counted, Engine, Prepared, Rows
-from candide.engines.reading import Reading
+from candide.engines.base import CountResult, Engine, LabelledSource, PreparedSource
+from candide.engines.reading import ReadOptions
 from candide.engines.sql import count as sql
 from candide.engines.sql.dialects.sqlite import SQLiteDialect
 from candide.engines.sql.source import SqlSource
-from candide.engines.sql.statistics import KINDS
-from candide.engines.sql.text import identifier
+from candide.engines.sql.statistics import SQL_TALLY_KINDS
+from candide.engines.sql.text import quote_identifier
 
 
 class SQLite(Engine):
     name = "sqlite"
-    counts = KINDS
+    tally_kinds = SQL_TALLY_KINDS
 
-    def open(self, data: Any, reading: Reading | None = None) -> "SQLiteSource":
+    def open(self, data: Any, reading: ReadOptions | None = None) -> "SQLiteSource":
         """A path; which table of several ``reading`` says."""
-        return SQLiteSource(data, (reading or Reading()).table, self)
+        return SQLiteSource(data, (reading or ReadOptions()).table, self)
 
-    def count(self, rows: Rows, prepared: Prepared) -> Counted:
-        return sql.count(rows, prepared)
+    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
+        return sql.count_by_query(rows, prepared)
 
 
 class SQLiteSource(SqlSource):
@@ -37,13 +37,15 @@ class SQLiteSource(SqlSource):
         self.con.create_function("md5", 1, lambda text: md5(text.encode()).hexdigest(), deterministic=True)
         [*_, (last,)] = self.con.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
         self.view = table or last
-        self.columns = {row[1]: row[2] for row in self.con.execute(f"PRAGMA table_info({identifier(self.view)})")}
+        self.columns = {row[1]: row[2] for row in self.con.execute(f"PRAGMA table_info({quote_identifier(self.view)})")}
 
-    def rows(self, query: str) -> list[tuple]:
+    def fetch_rows(self, query: str) -> list[tuple]:
         return self.con.execute(query).fetchall()
 
     def head(self, n: int) -> pa.Table:
-        return pa.Table.from_batches(self.arrow_batches(f"SELECT * FROM {identifier(self.view)} LIMIT {n}", max(n, 1)))
+        return pa.Table.from_batches(
+            self.arrow_batches(f"SELECT * FROM {quote_identifier(self.view)} LIMIT {n}", max(n, 1))
+        )
 
     def arrow_batches(self, query: str, size: int) -> Iterator[pa.RecordBatch]:
         found = self.con.execute(query)

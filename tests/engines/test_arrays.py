@@ -6,23 +6,23 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from candide.data import blocks
+from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.plan import make_plan
-from candide.rows import blocks
-from candide.rows.table import Table
 
 
 def count(data, events, y=None, weight=None):
-    table = Table.of(data)
+    table = Table.from_data(data)
     y = np.arange(table.n_rows) % 2 if y is None else y
-    return arrays.count(table, y, weight, plan=make_plan(table, events).with_levels(table))
+    return arrays.count_table(table, y, weight, plan=make_plan(table, events).with_levels(table))
 
 
 @pytest.fixture(params=[1, 3])
 def n_threads(request):
-    with threads.divided(request.param):
+    with threads.force_parts(request.param):
         yield
 
 
@@ -46,7 +46,7 @@ def test_an_infinity_far_down():
         count(values, "gaussian")
     assert (error.value.column, error.value.row, error.value.value) == (2, 9, np.inf)
     for at_once in (1, 4, 9, 10, 11):
-        assert blocks.first_where(values, np.isinf, at_once) == (9, 2, np.inf)
+        assert blocks.find_first(values, np.isinf, at_once) == (9, 2, np.inf)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])

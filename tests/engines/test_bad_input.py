@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import CandideError, InputError, InputTypeError, SourceError, UnknownNameError
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.validation.evaluation import evaluate
 
 GOOD = "age,job,y\n" + "".join(f"{20 + i % 49},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
 
@@ -56,7 +56,7 @@ def test_one_clear_line(case, tmp_path):
     text, attributes, word = CASES[case]
     path = tmp_path / "nosuch.csv" if text is None else csv(tmp_path, text)
     with pytest.raises(CandideError) as caught:
-        learn(path, "y", model="naive")
+        fit_model(path, "y", model="naive")
     assert {name: getattr(caught.value, name) for name in attributes} == attributes
     assert word in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -64,18 +64,21 @@ def test_one_clear_line(case, tmp_path):
 
 def test_na_and_event_are_the_remedies_of_a_changed_type(tmp_path):
     path = csv(tmp_path, "age,job,y\n" + GOOD[10:] * 150 + "forty,cook,a\n")
-    assert learn(path, "y", reading=Reading(na=("forty",)), model="naive").fitted.census.tallies[0].n.sum() == 30_000
-    census = learn(path, "y", events={"age": "categorical"}, model="naive").fitted.census
+    assert (
+        fit_model(path, "y", reading=ReadOptions(na=("forty",)), model="naive").fitted.counts.tallies[0].n.sum()
+        == 30_000
+    )
+    census = fit_model(path, "y", events={"age": "categorical"}, model="naive").fitted.counts
     assert "forty" in census.plan.parts[0].levels[0].values
 
 
 def test_latin_1(tmp_path):
     path = csv(tmp_path, GOOD.replace("cook", "café"), encoding="latin-1")
-    for reading in (None, Reading(encoding="latin-1")):
-        census = learn(path, "y", reading=reading, model="naive").fitted.census
+    for reading in (None, ReadOptions(encoding="latin-1")):
+        census = fit_model(path, "y", reading=reading, model="naive").fitted.counts
         assert census.plan.parts[1].levels[0].values == ("café", "smith")
     with pytest.raises(SourceError, match="not UTF-8 text") as error:
-        learn(path, "y", reading=Reading(encoding="utf-8"), model="naive")
+        fit_model(path, "y", reading=ReadOptions(encoding="utf-8"), model="naive")
     assert "--encoding" in error.value.remedy
 
 
@@ -86,19 +89,19 @@ def test_a_damaged_parquet_and_a_truncated_gzip(tmp_path):
     (tmp_path / "g.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:-30])
     for name in ("p.parquet", "g.csv.gz"):
         with pytest.raises(CandideError, match=name) as caught:
-            learn(tmp_path / name, "y", model="naive")
+            fit_model(tmp_path / name, "y", model="naive")
         assert "\n" not in str(caught.value)
 
 
 def test_infinite_values_and_negative_counts_name_the_column():
     data = {"x": [1.0, 2.0, np.inf, 3.0], "n": [1, -2, 3, 4], "y": ["a", "b", "a", "b"]}
     with pytest.raises(InputError) as error:
-        learn(data, "y", model="naive")
+        fit_model(data, "y", model="naive")
     assert error.value.column == "x"
     with pytest.raises(InputError, match="cannot come from poisson, which needs values >= 0") as error:
-        learn(data, "y", drop=["x"], events={"n": "poisson"}, model="naive")
+        fit_model(data, "y", drop=["x"], events={"n": "poisson"}, model="naive")
     assert (error.value.column, error.value.value) == ("n", -2)
-    fitted = learn({"x": [1.0, 2.0, 4.0, 3.0], "y": ["a", "b", "a", "b"]}, "y", model="naive").fitted
+    fitted = fit_model({"x": [1.0, 2.0, 4.0, 3.0], "y": ["a", "b", "a", "b"]}, "y", model="naive").fitted
     with pytest.raises(InputError) as error:
         predict(fitted, {"x": [1.0, np.inf]})
     assert (error.value.column, error.value.row, error.value.value) == ("x", 1, np.inf)
@@ -109,14 +112,14 @@ def test_weights_that_are_not_finite(weights):
     """Of an Arrow table NaN is a value, not a missing one."""
     table = pa.table({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]})
     with pytest.raises(InputError, match="weights must be numbers >= 0") as error:
-        learn(table, "y", weight="w", model="naive")
+        fit_model(table, "y", weight="w", model="naive")
     assert error.value.column == "w"
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0, 1.0, 1.0], [1.0, None, 1.0, 1.0]])
 def test_bad_weights(weights):
     with pytest.raises(InputError, match="weights must be numbers >= 0") as error:
-        learn({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]}, "y", weight="w", model="naive")
+        fit_model({"x": [1.0, 2.0, 4.0, 3.0], "w": weights, "y": ["a", "b", "a", "b"]}, "y", weight="w", model="naive")
     assert (error.value.column, error.value.value) == ("w", weights[1])
 
 
@@ -125,31 +128,31 @@ def test_names_with_quotes_and_sql_never_reach_sql_unquoted():
     rng = np.random.default_rng(0)
     data = {n: (["u", "v"] * 20 if i % 2 else rng.normal(size=40)) for i, n in enumerate(names)}
     data["y"] = ["a", "b"] * 20
-    learned = learn(data, "y", model="naive")
-    assert set(learned.fitted.census.plan.columns) == set(names)
+    learned = fit_model(data, "y", model="naive")
+    assert set(learned.fitted.counts.plan.columns) == set(names)
     assert predict(learned.fitted, data, keep=["it's"]).num_rows == 40
 
 
 def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
     path = csv(tmp_path, "a,a,y\n" + "".join(f"{i % 5}.5,{i % 3}.5,{'pq'[i % 2]}\n" for i in range(50)))
-    learned = learn(path, "y", model="naive")
-    assert learned.fitted.census.plan.columns == ("a", "a_1")
-    [told] = [one for one in learned.remarks if one.code == "column-renamed"]
+    learned = fit_model(path, "y", model="naive")
+    assert learned.fitted.counts.plan.columns == ("a", "a_1")
+    [told] = [one for one in learned.notes if one.code == "column-renamed"]
     assert (told.column, told.remedy) == ("a_1", "rename one of them")
     as_written = csv(tmp_path, path.read_text().replace("a,a,y", "a,a_1,y"))
-    assert not [one for one in learn(as_written, "y", model="naive").remarks if one.code == "column-renamed"]
+    assert not [one for one in fit_model(as_written, "y", model="naive").notes if one.code == "column-renamed"]
 
 
 def test_a_category_of_a_megabyte():
     long = "x" * 1_000_000
-    fitted = learn({"c": [long, "s"] * 10, "y": ["a", "b"] * 10}, "y", model="naive").fitted
+    fitted = fit_model({"c": [long, "s"] * 10, "y": ["a", "b"] * 10}, "y", model="naive").fitted
     assert predict(fitted, {"c": [long, "s", "new"]}).column("prediction").to_pylist()[:2] == ["a", "b"]
 
 
 def test_a_million_categories():
     codes = np.arange(1_200_000) % 1_000_000
     data = pa.table({"c": pa.array(codes).cast(pa.string()), "y": np.arange(1_200_000) % 2})
-    census = learn(data, "y", events={"c": "categorical"}, model="naive").fitted.census
+    census = fit_model(data, "y", events={"c": "categorical"}, model="naive").fitted.counts
     assert len(census.plan.parts[0].levels[0]) == 1_000_000
     assert census.tallies[0].counts.sum() == 1_200_000
 
@@ -162,18 +165,18 @@ def test_unknown_event_prior_and_column():
         ("z", {"drop": ["z"]}),
     ]:
         with pytest.raises(UnknownNameError) as error:
-            learn(data, "y", **how, model="naive")
+            fit_model(data, "y", **how, model="naive")
         assert error.value.value == name
     with pytest.raises(InputTypeError) as error:
-        learn(3, "y", model="naive")
+        fit_model(3, "y", model="naive")
     assert "a file name, a query, a data frame" in error.value.remedy
     with pytest.raises(SourceError, match="nosuch") as error:
-        learn("SELECT * FROM nosuch", "y", model="naive")
-    assert error.value.where == "the query"
+        fit_model("SELECT * FROM nosuch", "y", model="naive")
+    assert error.value.source == "the query"
 
 
 def test_a_failed_write_leaves_nothing_under_the_name(tmp_path):
-    fitted = learn(csv(tmp_path, GOOD), "y", model="naive").fitted
+    fitted = fit_model(csv(tmp_path, GOOD), "y", model="naive").fitted
     out = tmp_path / "out.parquet"
     with pytest.raises(InputError) as error:
         predict(fitted, {"age": [1.0, np.inf], "job": ["cook", "cook"]}, out=out)
@@ -186,12 +189,12 @@ def test_a_failed_write_leaves_nothing_under_the_name(tmp_path):
 
 def test_a_full_disk_leaves_nothing_under_the_name(tmp_path):
     """A limit on the size of files stands in for a full disk."""
-    learn(csv(tmp_path, GOOD), "y", model="naive")
+    fit_model(csv(tmp_path, GOOD), "y", model="naive")
     code = f"""
 import resource, signal
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-fitted = learn({str(tmp_path / "data.csv")!r}, "y").fitted
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+fitted = fit_model({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 predict(fitted, "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)", out={str(tmp_path / "out.csv")!r})
@@ -203,20 +206,20 @@ predict(fitted, "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)", o
 
 
 def test_rows_without_a_label_are_left_out_with_a_word(tmp_path):
-    learned = learn(csv(tmp_path, GOOD + "30,cook,\n31,cook,\n"), "y", model="naive")
-    assert learned.fitted.census.n_rows == 200
-    assert learned.notes == ["2 rows have no value of 'y' and were left out"]
+    learned = fit_model(csv(tmp_path, GOOD + "30,cook,\n31,cook,\n"), "y", model="naive")
+    assert learned.fitted.counts.n_rows == 200
+    assert learned.note_texts == ["2 rows have no value of 'y' and were left out"]
 
 
 def test_a_spelling_of_missing_is_pointed_out(tmp_path):
     path = csv(tmp_path, GOOD + "NA,cook,a\n")
-    learned = learn(path, "y", model="naive")
-    assert learned.notes == ["column 'age': 'NA' taken as missing"]
-    assert learn(path, "y", reading=Reading(na=("NA",)), model="naive").notes == []
+    learned = fit_model(path, "y", model="naive")
+    assert learned.note_texts == ["column 'age': 'NA' taken as missing"]
+    assert fit_model(path, "y", reading=ReadOptions(na=("NA",)), model="naive").note_texts == []
 
 
 def test_labels_the_model_does_not_know(tmp_path):
-    fitted = learn(csv(tmp_path, GOOD), "y", model="naive").fitted
+    fitted = fit_model(csv(tmp_path, GOOD), "y", model="naive").fitted
     with pytest.raises(InputError, match="a label the model knows") as error:
         evaluate(fitted, {"age": [1.0], "job": ["cook"], "y": ["z"]})
     assert error.value.column == "y"
@@ -225,7 +228,7 @@ def test_labels_the_model_does_not_know(tmp_path):
 @pytest.fixture
 def herbs():
     rows = {"leaf": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "soil": list("abcabc"), "herb": ["sage"] * 3 + ["thyme"] * 3}
-    return rows, learn(rows, "herb", model="naive").fitted
+    return rows, fit_model(rows, "herb", model="naive").fitted
 
 
 def test_a_source_with_none_of_the_columns_is_refused(herbs):
@@ -246,7 +249,7 @@ def test_a_column_that_is_lacking_is_told(herbs):
 
 def test_columns_that_differ_in_case_alone_are_refused():
     with pytest.raises(InputError) as error:
-        learn({"a": [1.0, 2.0], "A": [2.0, 1.0], "y": ["p", "q"]}, "y", model="naive")
+        fit_model({"a": [1.0, 2.0], "A": [2.0, 1.0], "y": ["p", "q"]}, "y", model="naive")
     assert (error.value.value, error.value.remedy) == ("A", "rename one of them")
 
 
@@ -268,5 +271,5 @@ def test_a_name_of_two_lines_is_read(name, other, end, tmp_path):
     """As sheets write it; beside one that is empty, too."""
     rows = [",".join([f"{i % 7}.5", ["u", '"v\nw"'][i % 3 > 0], "pq"[i % 2]]) for i in range(60)]
     path = csv(tmp_path, end.join([f'"{name}",{other},y', *rows, ""]))
-    fitted = learn(path, "y", model="naive").fitted
-    assert (fitted.census.plan.columns, fitted.census.n_rows) == ((name, other or "column1"), 60)
+    fitted = fit_model(path, "y", model="naive").fitted
+    assert (fitted.counts.plan.columns, fitted.counts.n_rows) == ((name, other or "column1"), 60)

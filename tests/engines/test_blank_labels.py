@@ -6,8 +6,8 @@ from tests.engines.test_counts import in_duckdb
 from tests.engines.test_doors_fuzz import DOORS
 
 import candide as cd
-from candide.rows.remarks import RemarkWarning
-from candide.tasks.counts import counting_query, learn_counts
+from candide.data.notes import DataWarning
+from candide.operations.fit_counts import fit_from_counts, make_counting_query
 
 ROWS = pa.table(
     {
@@ -20,11 +20,11 @@ NOTE = "40 rows have no value of 'y' and were left out"
 
 
 def check(data, model):
-    with pytest.warns(RemarkWarning, match=NOTE):
+    with pytest.warns(DataWarning, match=NOTE):
         fitted = cd.fit(data, "y", model=model)
     assert fitted.classes_.tolist() == ["no", "yes"]
-    assert fitted.census_.n_rows == 80
-    with pytest.warns(RemarkWarning, match=NOTE):
+    assert fitted.counts_.n_rows == 80
+    with pytest.warns(DataWarning, match=NOTE):
         assert cd.evaluate.evaluate(fitted, data).n == 80
 
 
@@ -44,10 +44,10 @@ def test_blank_labels_of_postgres_are_left_out(postgres):
 
 def test_blank_labels_of_pasted_counts_are_left_out(tmp_path):
     path = tmp_path / "counts.csv"
-    path.write_text("\n".join(in_duckdb(ROWS, counting_query(ROWS, "y", table="rows", dialect="duckdb"))))
-    learned = learn_counts(path)
+    path.write_text("\n".join(in_duckdb(ROWS, make_counting_query(ROWS, "y", table="rows", dialect="duckdb"))))
+    learned = fit_from_counts(path)
     assert learned.fitted.labels.values == ("no", "yes")
-    assert NOTE in map(str, learned.remarks)
+    assert NOTE in map(str, learned.notes)
 
 
 def test_a_table_of_blank_labels_has_no_labels():

@@ -17,11 +17,11 @@ from sqlglot import exp
 from tests.cli.typed import ask, output, run
 from tests.engines.test_engines import same
 
-from candide.engines.reading import Reading
-from candide.engines.sql.dialects.table import DIALECTS
-from candide.engines.sql.long import HEADER
+from candide.engines.reading import ReadOptions
+from candide.engines.sql.dialects.registry import DIALECTS
+from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError
-from candide.tasks import counting_query, learn, learn_counts, merge
+from candide.operations import fit_from_counts, fit_model, make_counting_query, merge
 
 N = 400
 NAME = 'a "name"; --'
@@ -98,41 +98,45 @@ def returned(name: str, rows: pa.Table, query: str, request) -> list[str]:
 
 def asked(rows: pa.Table, dialect: str, events="auto", weight=None, drop=()) -> str:
     left = [*drop, *([] if weight else ["w"])]
-    return counting_query(rows, "label", table="shop.people", dialect=dialect, events=events, weight=weight, drop=left)
+    return make_counting_query(
+        rows, "label", table="shop.people", dialect=dialect, events=events, weight=weight, drop=left
+    )
 
 
 def direct(rows: pa.Table, events="auto", weight=None):
-    return learn(rows, "label", model="naive", events=events, weight=weight, drop=[] if weight else ["w"])
+    return fit_model(rows, "label", model="naive", events=events, weight=weight, drop=[] if weight else ["w"])
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", RUN)
 @pytest.mark.parametrize("case", EVENTS)
 def test_the_census_is_the_one_that_is_counted_directly(name, case):
     rows, (events, weight) = table(), EVENTS[case]
-    found = learn_counts(RUN[name](rows, asked(rows, name, events, weight)))
+    found = fit_from_counts(RUN[name](rows, asked(rows, name, events, weight)))
     wanted = direct(rows, events, weight)
-    same(found.fitted.census, wanted.fitted.census)
+    same(found.fitted.counts, wanted.fitted.counts)
     assert (found.fitted.target, found.fitted.dates) == ("label", wanted.fitted.dates)
-    assert [note for note in wanted.notes if "no value of 'label'" in note] == found.notes[:1]
+    assert [note for note in wanted.note_texts if "no value of 'label'" in note] == found.note_texts[:1]
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", RUN)
 def test_rows_are_counted_as_a_model_counts_so_that_both_add(name, tmp_path):
     """Its bins are those of the model, whatever the sample would have chosen."""
     rows = table()
     first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
-    model = learn(first, "label", model="naive", events={"height": "binned", "price": "binned"}, drop=["w"]).fitted
-    query = counting_query(second[:50], "label", table="shop.people", dialect=name, like=model)
-    added = merge([model, learn_counts(RUN[name](second, query)).fitted])
-    wanted = merge([model, learn(second, "label", like=model).fitted])
-    same(added.census, wanted.census)
+    model = fit_model(first, "label", model="naive", events={"height": "binned", "price": "binned"}, drop=["w"]).fitted
+    query = make_counting_query(second[:50], "label", table="shop.people", dialect=name, like=model)
+    added = merge([model, fit_from_counts(RUN[name](second, query)).fitted])
+    wanted = merge([model, fit_model(second, "label", like=model).fitted])
+    same(added.counts, wanted.counts)
     with pytest.raises(InputError) as caught:
-        counting_query(second, "label", table="t", dialect=name, like=learn(first, "label", trust=False).fitted)
+        make_counting_query(
+            second, "label", table="t", dialect=name, like=fit_model(first, "label", keep_held_out=False).fitted
+        )
     assert "naive" in caught.value.remedy
     with pytest.raises(InputError, match="like says"):
-        counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
+        make_counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
 
 
 @pytest.mark.parametrize("case", EVENTS)
@@ -140,8 +144,8 @@ def test_postgres_returns_the_same(postgres, case):
     rows, (events, weight) = table(), EVENTS[case]
     name = postgres.make(rows).rpartition("::")[2]
     query = asked(rows, "postgres", events, weight).replace("shop.people", name)
-    found = learn_counts(written(HEADER, postgres.run(query)))
-    same(found.fitted.census, direct(rows, events, weight).fitted.census)
+    found = fit_from_counts(written(HEADER, postgres.run(query)))
+    same(found.fitted.counts, direct(rows, events, weight).fitted.counts)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -164,18 +168,18 @@ def test_a_sample_finds_the_plan_of_a_table_that_it_is_part_of(tmp_path):
 
     small = rows.slice(0, 200).select(["height", "visits", "code", "flag", "label"])
     arrow_csv.write_csv(small, sample)
-    query = counting_query(sample, "label", table="shop.people", dialect="duckdb", events={"code": "categorical"})
-    found = learn_counts(in_duckdb(rows, query)).fitted.census
-    wanted = learn(
+    query = make_counting_query(sample, "label", table="shop.people", dialect="duckdb", events={"code": "categorical"})
+    found = fit_from_counts(in_duckdb(rows, query)).fitted.counts
+    wanted = fit_model(
         rows.select(small.column_names), "label", model="naive", events={"code": "categorical"}
-    ).fitted.census
+    ).fitted.counts
     same(found, wanted)
 
 
 def test_a_sample_that_is_unlike_the_table_is_told_of():
     rows = table()
     sample = rows.set_column(0, "height", [np.random.default_rng(0).normal(size=N)])
-    codes = [one.code for one in learn_counts(in_duckdb(rows, asked(sample, "duckdb"))).remarks]
+    codes = [one.code for one in fit_from_counts(in_duckdb(rows, asked(sample, "duckdb"))).notes]
     assert ("sample-unlike" in codes, codes[-1]) == (True, "naive-of-counts")
 
 
@@ -188,9 +192,9 @@ def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
         "label": ["", "a", "?", "b", "a"],
     }
     rows = pa.table({name: (some * 100)[:200] for name, some in each.items()})
-    found = learn_counts(in_duckdb(rows, asked(rows, "duckdb")))
-    told = {(one.code, one.column) for one in found.remarks}
-    assert told == {(one.code, one.column) for one in direct(rows).remarks} | {("naive-of-counts", None)}
+    found = fit_from_counts(in_duckdb(rows, asked(rows, "duckdb")))
+    told = {(one.code, one.column) for one in found.notes}
+    assert told == {(one.code, one.column) for one in direct(rows).notes} | {("naive-of-counts", None)}
     assert {
         ("label-missing", "label"),
         ("sentinel", None),
@@ -198,7 +202,7 @@ def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
         ("level-spelling", "job"),
         ("constant", "unit"),
     } < told
-    same(found.fitted.census, direct(rows).fitted.census)
+    same(found.fitted.counts, direct(rows).fitted.counts)
 
 
 WORDS = ["12", "unknown", "", None, "3.5", "7 apples", " 4 ", "1e2"]  # as text that numbers were loaded into
@@ -208,13 +212,13 @@ WORDS = ["12", "unknown", "", None, "3.5", "7 apples", " 4 ", "1e2"]  # as text 
 def test_text_among_numbers_is_missing(name, request):
     rows = pa.table({"amount": WORDS * 4, "label": ["a", "a", "b"] * 10 + ["a", "b"]})
     sample = {"amount": [i / 4 % 3 for i in range(32)], "label": rows["label"]}
-    query = counting_query(sample, "label", table="shop.people", dialect=name)
+    query = make_counting_query(sample, "label", table="shop.people", dialect=name)
     lines = returned(name, rows, query, request)
     numbers = [
         None if text in ("unknown", "", None, "7 apples") else float(text) for text in rows["amount"].to_pylist()
     ]
-    wanted = learn({"amount": numbers, "label": rows["label"]}, "label", model="naive").fitted.census
-    same(learn_counts(lines).fitted.census, wanted)
+    wanted = fit_model({"amount": numbers, "label": rows["label"]}, "label", model="naive").fitted.counts
+    same(fit_from_counts(lines).fitted.counts, wanted)
 
 
 def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
@@ -223,26 +227,28 @@ def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
     meant = [None, None, None, None, 0.0, 0.0, 1000.0, 5.0, 0.5, 1e-310]
     labels = ["a", "b", "b", "a", "b"] * 8
     sample = {"amount": [i / 4 % 3 for i in range(40)], "label": labels}
-    query = counting_query(sample, "label", table="shop.people", dialect="postgres")
+    query = make_counting_query(sample, "label", table="shop.people", dialect="postgres")
     name = postgres.make(pa.table({"amount": texts * 4, "label": labels})).rpartition("::")[2]
-    found = learn_counts(written(HEADER, postgres.run(query.replace("shop.people", name)))).fitted.census
-    wanted = learn(pa.table({"amount": meant * 4, "label": labels}), "label", model="naive", like=found.plan)
-    same(found, wanted.fitted.census)
+    found = fit_from_counts(written(HEADER, postgres.run(query.replace("shop.people", name)))).fitted.counts
+    wanted = fit_model(pa.table({"amount": meant * 4, "label": labels}), "label", model="naive", like=found.plan)
+    same(found, wanted.fitted.counts)
 
 
 def test_a_weight_that_is_no_number_is_refused():
     rows = {"size": [1.0, 2.0, 3.0, 4.0] * 5, "label": ["a", "b"] * 10}
-    query = counting_query({**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w")
+    query = make_counting_query(
+        {**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w"
+    )
     with pytest.raises(InputError) as error:
-        learn_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
+        fit_from_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
     assert error.value.column == "w"
 
 
 def test_models_of_counts_add_to_those_of_rows():
     june, july = table(0), table(1)
-    counted = learn_counts(in_duckdb(june, asked(june, "duckdb"))).fitted
+    counted = fit_from_counts(in_duckdb(june, asked(june, "duckdb"))).fitted
     both = counted + direct(july).fitted
-    assert both.census.n_rows == direct(june).fitted.census.n_rows + direct(july).fitted.census.n_rows
+    assert both.counts.n_rows == direct(june).fitted.counts.n_rows + direct(july).fitted.counts.n_rows
 
 
 # What is wrong with a result
@@ -256,7 +262,7 @@ def result() -> list[list[str]]:
 
 def refused(lines) -> InputError:
     with pytest.raises(InputError) as error:
-        learn_counts(written(lines[0], lines[1:]))
+        fit_from_counts(written(lines[0], lines[1:]))
     assert error.value.remedy
     return error.value
 
@@ -272,12 +278,12 @@ def test_a_result_that_is_cut_short_is_refused(result):
         refused(result[:end] or [[""]])
     text = "".join(written(result[0], result[1:]))
     with pytest.raises(InputError):
-        learn_counts(text[: len(text) * 2 // 3].splitlines(keepends=True))
+        fit_from_counts(text[: len(text) * 2 // 3].splitlines(keepends=True))
 
 
 def test_a_result_that_was_pasted_twice_is_refused(result):
-    assert "twice" in refused([*result, *result[1:]]).what
-    assert "twice" in refused([*result, result[-1]]).what
+    assert "twice" in refused([*result, *result[1:]]).problem
+    assert "twice" in refused([*result, result[-1]]).problem
 
 
 @pytest.mark.parametrize(("what", "column", "value"), [
@@ -314,7 +320,7 @@ def test_figures_that_no_rows_have_are_refused_by_their_cell(kind, column, value
         return  # weights may be such
     lines[at][j] = value.format(lines[at][j].removesuffix(".0"))
     error = refused([header, *lines])
-    assert (error.row, f" {column} " in f" {error.what} ") == (at + 2 + len(lines[0][3].splitlines()) - 1, True)
+    assert (error.row, f" {column} " in f" {error.problem} ") == (at + 2 + len(lines[0][3].splitlines()) - 1, True)
 
 
 @pytest.mark.parametrize("line", ["level,77,a,z,5", "numbers,77,a,,5", "numbers,0,z,,5", "level,3,z,z,5"])
@@ -340,11 +346,11 @@ def test_texts_that_mean_one_value_are_counted_together(case, name):
     rng = np.random.default_rng(0)
     odd, other = rng.choice(list(meant), N), rng.choice(["p", "q"], N)
     rows = pa.table({"x": other, "z": rng.normal(size=N), "label": other}).drop_columns(name).append_column(name, [odd])
-    query = counting_query(rows, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"})
+    query = make_counting_query(rows, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"})
     lines = [line.replace(f'""{name}"": ""VARCHAR""', f'""{name}"": ""{kind}""') for line in in_duckdb(rows, query)]
     typed = rows.drop_columns(name).append_column(name, [[meant[text] for text in odd]])
-    wanted = learn(typed, "label", model="naive", events={"x": "categorical"}).fitted.census
-    found = learn_counts(lines).fitted.census
+    wanted = fit_model(typed, "label", model="naive", events={"x": "categorical"}).fitted.counts
+    found = fit_from_counts(lines).fitted.counts
     same(found, wanted)
     [part] = [part for part in found.plan.parts if "x" in part.columns]
     values = found.labels.values if name == "label" else part.levels[0].values
@@ -363,7 +369,7 @@ def test_a_plan_that_was_changed_is_refused(result):
 
 def test_another_target_is_refused(result):
     with pytest.raises(InputError) as error:
-        learn_counts(written(result[0], result[1:]), target="code")
+        fit_from_counts(written(result[0], result[1:]), target="code")
     assert error.value.value == "code"
 
 
@@ -378,25 +384,25 @@ def test_what_a_query_cannot_count_is_refused_by_its_column():
 
 
 def test_a_name_of_a_table_is_quoted_where_it_must_be():
-    query = counting_query(table(), "label", table="a; drop table x; --", dialect="postgres", drop=["w"])
+    query = make_counting_query(table(), "label", table="a; drop table x; --", dialect="postgres", drop=["w"])
     assert {one.name for one in sqlglot.parse_one(query, dialect="postgres").find_all(exp.Table)} == {
         "a; drop table x; --"
     }
     for bad in ("", "SELECT 1; DROP TABLE x", "SELECT FROM FROM"):
         with pytest.raises(InputError) as error:
-            counting_query(table(), "label", table=bad, dialect="postgres", drop=["w"])
+            make_counting_query(table(), "label", table=bad, dialect="postgres", drop=["w"])
         assert error.value.value == bad
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_a_query_stands_for_a_table_and_what_is_said_to_be_missing_is(name):
-    rows, said = table(), Reading(na=("2", "", "NULL", "01"))
+    rows, said = table(), ReadOptions(na=("2", "", "NULL", "01"))
     few = "SELECT * FROM shop.people WHERE visits > 1 -- some"
-    query = counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], reading=said)
-    found = learn_counts(RUN[name](rows, query)).fitted
+    query = make_counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], reading=said)
+    found = fit_from_counts(RUN[name](rows, query)).fitted
     some = rows.filter(pa.compute.greater(rows["visits"], 1))
-    wanted = learn(some, "label", model="naive", drop=["w", "day"], reading=said).fitted
-    same(found.census, wanted.census)
+    wanted = fit_model(some, "label", model="naive", drop=["w", "day"], reading=said).fitted
+    same(found.counts, wanted.counts)
     assert found.na == wanted.na
 
 
@@ -409,17 +415,17 @@ GAPS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("label", ["class", "double"])
 @pytest.mark.parametrize("name", [*RUN, "postgres"])
 def test_a_number_that_means_missing_does_so_however_it_is_written(name, label, request):
     """As levels and as labels: -999 is -999.0 in one database, and -999.00 as a decimal; a truth is no number."""
     rows = pa.table(GAPS | {"class": (["a", "b", "b"] * 67)[:200]})
-    said, levels = Reading(na=("-999", "1.50", "true", "1")), {"double", "decimal", "whole"} - {label}
+    said, levels = ReadOptions(na=("-999", "1.50", "true", "1")), {"double", "decimal", "whole"} - {label}
     how = {"events": dict.fromkeys(levels, "categorical"), "reading": said}
-    query = counting_query(rows, label, table="shop.people", dialect=name, **how)
+    query = make_counting_query(rows, label, table="shop.people", dialect=name, **how)
     lines = returned(name, rows, query, request)
-    same(learn_counts(lines).fitted.census, learn(rows, label, model="naive", **how).fitted.census)
+    same(fit_from_counts(lines).fitted.counts, fit_model(rows, label, model="naive", **how).fitted.counts)
 
 
 def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp_path):
@@ -427,27 +433,27 @@ def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp
     rows = pa.table({"x": pa.array([-999.0, 1.0, 2.0, 1.0] * 20), "label": pa.array([1.0, 2.0, -999.0, 2.0, 1.0] * 16)})
     sample = tmp_path / "sample.csv"
     sample.write_text("x,label\n" + "".join(f"{x:g},{y:g}\n" for x, y in zip(*rows.to_pydict().values(), strict=True)))
-    how = {"events": {"x": "categorical"}, "reading": Reading(na=("-999",))}
-    query = counting_query(sample, "label", table="shop.people", dialect="duckdb", **how)
+    how = {"events": {"x": "categorical"}, "reading": ReadOptions(na=("-999",))}
+    query = make_counting_query(sample, "label", table="shop.people", dialect="duckdb", **how)
     same(
-        learn_counts(in_duckdb(rows, query)).fitted.census,
-        learn(sample, "label", model="naive", **how).fitted.census,
+        fit_from_counts(in_duckdb(rows, query)).fitted.counts,
+        fit_model(sample, "label", model="naive", **how).fitted.counts,
     )
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_what_meant_missing_to_a_model_does_so_in_a_query_like_it(name):
     rows = pa.table(GAPS | {"label": ["a", "b", "b", "a"] * 50})
-    model = learn(rows, "label", model="naive", reading=Reading(na=("-999",))).fitted
-    query = counting_query(rows, "label", table="shop.people", dialect=name, like=model)
-    found = learn_counts(RUN[name](rows, query)).fitted
-    same(found.census, learn(rows, "label", model="naive", like=model).fitted.census)
+    model = fit_model(rows, "label", model="naive", reading=ReadOptions(na=("-999",))).fitted
+    query = make_counting_query(rows, "label", table="shop.people", dialect=name, like=model)
+    found = fit_from_counts(RUN[name](rows, query)).fitted
+    same(found.counts, fit_model(rows, "label", model="naive", like=model).fitted.counts)
     assert found.na == ("-999",)
 
 
 def test_no_text_of_a_query_for_spark_is_a_setting():
     rows, said = {"job": ["cook", "${env:HOME}"] * 20, "label": ["a", "b", "b", "a"] * 10}, ("${env:HOME}", "a${")
-    query = counting_query(rows, "label", table="shop.people", dialect="spark", reading=Reading(na=said))
+    query = make_counting_query(rows, "label", table="shop.people", dialect="spark", reading=ReadOptions(na=said))
     assert "${" not in query
     texts = [one.this for one in sqlglot.parse_one(query, dialect="spark").find_all(exp.Literal) if one.is_string]
     [na] = [json.loads(text)["na"] for text in texts if text.startswith('{"candide"')]
@@ -459,10 +465,10 @@ def test_money_of_postgres(postgres):
     rows = {"amount": [1234.5, 2.25, -3.0, None] * 9, "label": ["a", "b", "b", "a"] * 9}
     name = postgres.make(pa.table(rows)).rpartition("::")[2]
     money = f"SELECT CAST(CAST(amount AS NUMERIC) AS MONEY) AS amount, label FROM {name}"
-    query = counting_query(rows, "label", table=money, dialect="postgres")
+    query = make_counting_query(rows, "label", table=money, dialect="postgres")
     same(
-        learn_counts(written(HEADER, postgres.run(query))).fitted.census,
-        learn(rows, "label", model="naive").fitted.census,
+        fit_from_counts(written(HEADER, postgres.run(query))).fitted.counts,
+        fit_model(rows, "label", model="naive").fitted.counts,
     )
 
 
@@ -478,7 +484,7 @@ def test_through_the_command_line(tmp_path):
     assert (tmp_path / "q.sql").read_text() == query == asked(rows, "duckdb") + "\n"
     counts.write_text("".join(in_duckdb(rows, query)), newline="")
     found = ask("fit", "--from-counts", counts, "-o", tmp_path / "m.candide")
-    assert found["rows"] == direct(rows).fitted.census.n_rows
+    assert found["rows"] == direct(rows).fitted.counts.n_rows
     assert "naive Bayes" in " ".join(found["notes"])
     assert ask("evaluate", tmp_path / "m.candide", sample)["rows"] > 0
     for bad in (["--model", "bayes"], ["--folds", "3"], ["--drop", "w"], [str(sample)]):

@@ -9,7 +9,7 @@ import pytest
 
 import candide as cd
 from candide.engines.base import open_source
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
 
 PLAIN = ["'", "a", "yes", "no", "O'Brien", "'yes'", "it's", "' '", "1", "2.5", "x'", "'x", "rock 'n' roll", "", "é"]
@@ -53,8 +53,8 @@ def expected(text: str, delimiter: str) -> list[list[str]] | None:
 
 
 def read(path, **how) -> list[tuple]:
-    with open_source(str(path), Reading(**how)) as source:
-        return [tuple(source.columns), *source.rows(f"SELECT * FROM {source.view}")]
+    with open_source(str(path), ReadOptions(**how)) as source:
+        return [tuple(source.columns), *source.fetch_rows(f"SELECT * FROM {source.view}")]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -88,8 +88,8 @@ def test_an_apostrophe_is_a_letter(tmp_path):
     path.write_text(table([("'x'", "'yes'"), ("x", "yes"), ("'t Hooft", "'yes'"), ("the Joneses'", "no")] * 10))
     model = cd.fit(path, target="y", model="naive", events={"name": "categorical"})
     assert model.classes_.tolist() == ["'yes'", "no", "yes"]
-    assert model.census_.class_weight.tolist() == [20, 10, 10]
-    [part] = [part for part in model.census_.plan.parts if part.columns == ("name",)]
+    assert model.counts_.class_weight.tolist() == [20, 10, 10]
+    [part] = [part for part in model.counts_.plan.parts if part.columns == ("name",)]
     assert set(part.levels[0].values) == {"'x'", "x", "'t Hooft", "the Joneses'"}
 
 

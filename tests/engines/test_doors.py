@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
-from candide.rows.remarks import RemarkWarning
+from candide.data.notes import DataWarning
 
 FITTED = ("rows.csv", "rows.parquet", "rows.jsonl", "arrow", "dict")
 ZONE = dt.timezone(dt.timedelta(hours=2))
@@ -135,7 +135,7 @@ def test_a_duration_has_one_unit():
             cd.fit({"x": column, "y": [*"aabb"]}, "y", model="naive"),
             cd.NaiveBayes().fit({"x": column}, [*"aabb"]),
         ):
-            assert model.census_.tallies[0].mean.ravel().tolist() == [2.5, 5.0]
+            assert model.counts_.tallies[0].mean.ravel().tolist() == [2.5, 5.0]
 
 
 def test_whole_numbers_behind_a_dictionary_are_categories():
@@ -175,9 +175,9 @@ def test_a_column_of_strangers_is_told(tmp_path):
         (lambda rows: model.predict_table(rows, tmp_path / "out.csv"), strange),
         (lambda rows: cd.evaluate.evaluate(model, rows), labelled),
     ):
-        with pytest.warns(RemarkWarning) as told:
+        with pytest.warns(DataWarning) as told:
             ask(rows)
-        assert [(one.message.remark.code, one.message.remark.column) for one in told] == [("unseen", "colour")]
+        assert [(one.message.note.code, one.message.note.column) for one in told] == [("unseen", "colour")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict_proba({"colour": ["rot", "red"], "size": [None, None]})

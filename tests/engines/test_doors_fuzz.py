@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
+from candide.data import value_matching
 from candide.errors import CandideError
-from candide.rows import matching
 
 TABLES = int(os.environ.get("CANDIDE_FUZZ_TABLES", "120"))
 AT_ONCE = 40
@@ -45,7 +45,7 @@ def cells(kind, rng, n):
         "time": lambda: pa.array([moment.time() for moment in moments]),
         "duration": lambda: pa.array([dt.timedelta(minutes=int(abs(i))) for i in many]),
         "text": lambda: pa.array([string.ascii_letters[i] for i in few]),
-        "spelled": lambda: pa.array([f"{i}.5 kg" for i in few]),
+        "text_formats": lambda: pa.array([f"{i}.5 kg" for i in few]),
         "nothing": lambda: pa.nulls(n),
     }[kind]()
     gaps = rng.random(n) < float(rng.choice([0.0, 0.0, 0.2]))
@@ -55,7 +55,7 @@ def cells(kind, rng, n):
 
 KINDS = [
     "float", "few floats", "whole", "wide", "decimal", "boolean", "zero one", "date", "timestamp", "zone", "time",
-    "duration", "text", "spelled", "nothing",
+    "duration", "text", "text_formats", "nothing",
 ]  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_answers_are_equal_through_every_door_or_an_error_is_clear(run, tmp_path
 
 def test_the_fuzz_would_notice(tmp_path, monkeypatch):
     """Levels that are known by one way of writing them only, wherever in a model that is."""
-    monkeypatch.setattr(matching, "codes", lambda labels, column: labels.encode(column))
+    monkeypatch.setattr(value_matching, "match_codes", lambda labels, column: labels.encode(column))
     found = {0: 0, 1: 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -7,13 +7,13 @@ import warnings
 
 import pytest
 
-from candide.engines.reading import Reading
+from candide.data.notes import DataWarning
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
-from candide.rows.remarks import RemarkWarning
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like, update
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like, update
+from candide.validation.evaluation import evaluate
 
 TEXT = "größe,preis,y\n" + "".join(f"{i % 7}.5,{'€ viel' if i % 3 else 'wenig'},{'äb'[i % 2]}\n" for i in range(60))
 JAPANESE = "物,y\n" + "".join(f"{'林檎' if i % 3 else '梨'},{'ab'[i % 2]}\n" for i in range(60))
@@ -28,10 +28,10 @@ def answers(fitted, path, reading=None):
     """What all tasks say of a file."""
     scored = predict(fitted, path, keep=["all"], reading=reading).to_pylist()
     counted = count_like(fitted, path, reading=reading).class_weight.tolist()
-    return scored, counted, evaluate(fitted, path, reading=reading).n, update(fitted, path, reading=reading).rows
+    return scored, counted, evaluate(fitted, path, reading=reading).n, update(fitted, path, reading=reading).n_rows
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize(
     ("encoding", "said"),
     [
@@ -50,50 +50,56 @@ def test_the_same_in_every_encoding(encoding, said, tmp_path):
         written(tmp_path / "plain.csv", TEXT, "utf-8"),
         written(tmp_path / "rows.csv", TEXT, encoding),
     )
-    reading = Reading(encoding=said)
-    there = learn(plain, "y", model="naive").fitted
-    here = learn(path, "y", reading=reading, model="naive").fitted
-    assert here.census.plan == there.census.plan
+    reading = ReadOptions(encoding=said)
+    there = fit_model(plain, "y", model="naive").fitted
+    here = fit_model(path, "y", reading=reading, model="naive").fitted
+    assert here.counts.plan == there.counts.plan
     assert answers(here, path, reading) == answers(there, plain)
 
 
 def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):
     guessed, marked = written(tmp_path / "a.csv", TEXT, "cp1252"), written(tmp_path / "b.csv", TEXT, "utf-16")
-    assert [remark.code for remark in learn(guessed, "y", model="naive").remarks] == ["encoding"]
-    assert "--encoding" in learn(guessed, "y", model="naive").remarks[0].remedy
-    assert learn(marked, "y", model="naive").remarks == []
-    fitted = learn(marked, "y", model="naive").fitted
+    assert [remark.code for remark in fit_model(guessed, "y", model="naive").notes] == ["encoding"]
+    assert "--encoding" in fit_model(guessed, "y", model="naive").notes[0].remedy
+    assert fit_model(marked, "y", model="naive").notes == []
+    fitted = fit_model(marked, "y", model="naive").fitted
     for task in (predict, evaluate, update):
-        with pytest.warns(RemarkWarning, match="cp1252"):
+        with pytest.warns(DataWarning, match="cp1252"):
             task(fitted, guessed)
 
 
 def test_what_cannot_be_guessed_is_an_error_and_its_remedy_helps(tmp_path):
     path = written(tmp_path / "a.csv", JAPANESE, "shift_jis")
     with pytest.raises(SourceError, match="not UTF-8") as error:
-        learn(path, "y", model="naive")
+        fit_model(path, "y", model="naive")
     assert "--encoding" in error.value.remedy
     levels = (
-        learn(path, "y", reading=Reading(encoding="shift_jis"), model="naive").fitted.census.plan.parts[0].levels[0]
+        fit_model(path, "y", reading=ReadOptions(encoding="shift_jis"), model="naive")
+        .fitted.counts.plan.parts[0]
+        .levels[0]
     )
     assert levels.values == ("林檎", "梨")
     russian = written(tmp_path / "b.csv", "жюл,y\n" + "яблоки,a\nлимюн,b\n" * 9, "cp1251")
     with pytest.raises(SourceError):
-        learn(russian, "y", model="naive")
+        fit_model(russian, "y", model="naive")
 
 
 def test_bytes_that_are_not_of_the_encoding_name_the_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"x,y\n1,a\n2,b\n3\x81,a\n")
     with pytest.raises(SourceError) as error:
-        learn(str(path), "y", reading=Reading(encoding="cp1252"), model="naive")
+        fit_model(str(path), "y", reading=ReadOptions(encoding="cp1252"), model="naive")
     assert error.value.line == 4
-    census = learn(
-        str(path), "y", events={"x": "categorical"}, reading=Reading(encoding="cp1252", errors="ignore"), model="naive"
+    census = fit_model(
+        str(path),
+        "y",
+        events={"x": "categorical"},
+        reading=ReadOptions(encoding="cp1252", errors="ignore"),
+        model="naive",
     )
-    assert census.fitted.census.n_rows == 3
+    assert census.fitted.counts.n_rows == 3
     with pytest.raises(InputError) as unknown:
-        learn(str(path), "y", reading=Reading(encoding="klingon"), model="naive")
+        fit_model(str(path), "y", reading=ReadOptions(encoding="klingon"), model="naive")
     assert unknown.value.value == "klingon"
 
 
@@ -103,31 +109,31 @@ def test_packed(pack, encoding, tmp_path):
     ending = {gzip: "gz", bz2: "bz2", lzma: "xz"}
     path = tmp_path / f"a.csv.{next(e for module, e in ending.items() if pack is module.compress)}"
     path.write_bytes(pack(TEXT.encode(encoding)))
-    assert learn(str(path), "y", model="naive").fitted.census.n_rows == 60
+    assert fit_model(str(path), "y", model="naive").fitted.counts.n_rows == 60
 
 
 def test_files_of_a_divided_table_each_in_its_own(tmp_path):
     for year, encoding in ((2023, "utf-16"), (2024, "utf-8")):
         (tmp_path / f"year={year}").mkdir()
         written(tmp_path / f"year={year}" / "a.csv", TEXT, encoding)
-    census = learn(str(tmp_path), "y", model="naive").fitted.census
+    census = fit_model(str(tmp_path), "y", model="naive").fitted.counts
     assert census.n_rows == 120
     assert "year" in census.plan.columns
 
 
 def test_a_letter_on_the_edge_of_a_piece(tmp_path, monkeypatch):
-    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE", 7)
+    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE_BYTES", 7)
     path = written(tmp_path / "a.csv", TEXT, "utf-16")
-    assert learn(path, "y", model="naive").fitted.census.n_rows == 60
-    assert learn(written(tmp_path / "b.csv", TEXT, "utf-8"), "y", model="naive").remarks == []
+    assert fit_model(path, "y", model="naive").fitted.counts.n_rows == 60
+    assert fit_model(written(tmp_path / "b.csv", TEXT, "utf-8"), "y", model="naive").notes == []
 
 
 def test_what_is_written_is_utf_8_and_said(tmp_path):
     path, out = written(tmp_path / "a.csv", TEXT, "utf-16"), tmp_path / "out.csv"
-    fitted = learn(path, "y", model="naive").fitted
-    with pytest.warns(RemarkWarning, match="UTF-8") as told:
+    fitted = fit_model(path, "y", model="naive").fitted
+    with pytest.warns(DataWarning, match="UTF-8") as told:
         predict(fitted, path, out=out, keep=["preis"])
-    assert [one.message.remark.code for one in told] == ["written-utf-8"]
+    assert [one.message.note.code for one in told] == ["written-utf-8"]
     assert "€ viel" in out.read_text("utf-8")
 
 
@@ -136,7 +142,7 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     (tmp_path / "tmp").mkdir()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learn(written(tmp_path / "a.csv", TEXT, "utf-16"), "y", model="naive")
+        fit_model(written(tmp_path / "a.csv", TEXT, "utf-16"), "y", model="naive")
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -153,13 +159,13 @@ def mixed_lines(n, western):
 def test_one_line_in_another_encoding_leaves_the_others_as_they_are(mark, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(mark + mixed_lines(61, {17}))
-    learned = learn(str(path), "y", model="naive")
-    levels = learned.fitted.census.plan.parts[0].levels[0].values
+    learned = fit_model(str(path), "y", model="naive")
+    levels = learned.fitted.counts.plan.parts[0].levels[0].values
     assert levels == ("Genève", "Köln", "Łódź")
-    [note] = [remark for remark in learned.remarks if remark.code == "encoding"]
+    [note] = [remark for remark in learned.notes if remark.code == "encoding"]
     assert "mixes encodings: line 17 as cp1252, the others as UTF-8" in note.text
     assert "--encoding cp1252" in note.remedy
-    with pytest.warns(RemarkWarning, match="line 17 as cp1252"):
+    with pytest.warns(DataWarning, match="line 17 as cp1252"):
         assert {row["ort"] for row in predict(learned.fitted, str(path), keep=["all"]).to_pylist()} == set(levels)
 
 
@@ -167,23 +173,23 @@ def test_lines_in_utf_8_among_many_in_another_encoding(tmp_path):
     path = tmp_path / "a.csv"
     western = set(range(2, 400)) - {5, 50, 300, 301, 302}
     path.write_bytes(mixed_lines(399, western))
-    learned = learn(str(path), "y", model="naive")
-    assert learned.fitted.census.plan.parts[0].levels[0].values[:2] == ("Genève", "Köln")
-    [note] = [remark for remark in learned.remarks if remark.code == "encoding"]
+    learned = fit_model(str(path), "y", model="naive")
+    assert learned.fitted.counts.plan.parts[0].levels[0].values[:2] == ("Genève", "Köln")
+    [note] = [remark for remark in learned.notes if remark.code == "encoding"]
     assert "lines 5, 50, 300 and 2 more as UTF-8, the others as cp1252" in note.text
 
 
 def test_mixed_lines_on_the_edge_of_a_piece(tmp_path, monkeypatch):
-    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE", 7)
+    monkeypatch.setattr("candide.engines.duckdb.encodings._PIECE_BYTES", 7)
     path = tmp_path / "a.csv"
     path.write_bytes(mixed_lines(31, {17}))
-    learned = learn(str(path), "y", model="naive")
-    assert learned.fitted.census.plan.parts[0].levels[0].values == ("Genève", "Köln", "Łódź")
+    learned = fit_model(str(path), "y", model="naive")
+    assert learned.fitted.counts.plan.parts[0].levels[0].values == ("Genève", "Köln", "Łódź")
 
 
 def test_a_line_in_no_encoding_is_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(mixed_lines(31, set()) + b"K\x81ln,1.5,a\n")
     with pytest.raises(SourceError, match="not UTF-8") as error:
-        learn(str(path), "y", model="naive")
+        fit_model(str(path), "y", model="naive")
     assert error.value.line == 32

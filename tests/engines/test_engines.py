@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from tests.engines.sqlite_engine import SQLite
 
-from candide.encode import Grid
-from candide.engines.base import Folds, Prepared, Rows, engine, engine_for, open_source
-from candide.engines.count import count
-from candide.engines.reading import Reading
+from candide.data.table import Table
+from candide.encoding import Grid
+from candide.engines.base import Folds, LabelledSource, PreparedSource, find_engine, get_engine, open_source
+from candide.engines.counting import count_source
+from candide.engines.reading import ReadOptions
 from candide.events import Categorical, EventModel, Gaussian
-from candide.model.plan import Part, Plan
-from candide.rows.table import Table
-from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
+from candide.model.plan import Plan, PlanPart
+from candide.operations import cross_validate, evaluate, explain_rows, fit_model, forget, predict, update
 
 N = 400
 
@@ -97,38 +97,38 @@ EVENTS = {
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
     drop = ["note", *([] if weight else ["w"])]
-    found = learn(opened, "label", events=events, weight=weight, drop=drop, model="naive")
-    wanted = learn(Table.of(rows), "label", events=events, weight=weight, drop=drop, model="naive")
-    same(found.fitted.census, wanted.fitted.census)
-    assert found.notes == wanted.notes
+    found = fit_model(opened, "label", events=events, weight=weight, drop=drop, model="naive")
+    wanted = fit_model(Table.from_data(rows), "label", events=events, weight=weight, drop=drop, model="naive")
+    same(found.fitted.counts, wanted.fitted.counts)
+    assert found.note_texts == wanted.note_texts
 
 
 def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
     events = {"note": "text"}
     same(
-        learn(opened, "label", events=events, model="naive").fitted.census,
-        learn(Table.of(rows), "label", events=events, model="naive").fitted.census,
+        fit_model(opened, "label", events=events, model="naive").fitted.counts,
+        fit_model(Table.from_data(rows), "label", events=events, model="naive").fitted.counts,
     )
 
 
 def test_rows_are_scored_and_explained_alike(opened, rows):
-    fitted = learn(rows, "label", model="naive").fitted
-    mine, theirs = predict(fitted, opened, keep=["visits"]), predict(fitted, Table.of(rows), keep=["visits"])
+    fitted = fit_model(rows, "label", model="naive").fitted
+    mine, theirs = predict(fitted, opened, keep=["visits"]), predict(fitted, Table.from_data(rows), keep=["visits"])
     assert mine.column_names == theirs.column_names
     assert mine["prediction"].equals(theirs["prediction"])
     for name in mine.column_names[2:]:
         np.testing.assert_allclose(mine[name].to_numpy(), theirs[name].to_numpy(), rtol=1e-9)
     with pytest.warns(UserWarning, match="left out"):
         assert evaluate(fitted, opened).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-12)
-    [mine], [theirs] = explain(fitted, opened, [7]), explain(fitted, rows, [7])
+    [mine], [theirs] = explain_rows(fitted, opened, [7]), explain_rows(fitted, rows, [7])
     assert (mine.row, mine.label, str(mine.decision)) == (7, theirs.label, str(theirs.decision))
 
 
 def test_what_was_counted_can_be_taken_away_again(opened, rows):
-    fitted = learn(rows, "label", model="naive").fitted
+    fitted = fit_model(rows, "label", model="naive").fitted
     more = update(fitted, opened).fitted
-    assert more.census.n_rows == 2 * fitted.census.n_rows
-    np.testing.assert_allclose(forget(more, opened).fitted.census.class_weight, fitted.census.class_weight)
+    assert more.counts.n_rows == 2 * fitted.counts.n_rows
+    np.testing.assert_allclose(forget(more, opened).fitted.counts.class_weight, fitted.counts.class_weight)
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -141,13 +141,13 @@ def test_every_row_is_scored_in_the_fold_in_which_it_was_counted(opened, rows, s
 
 
 def test_a_source_that_is_open_stays_open(opened):
-    learn(opened, "label", model="naive")
+    fit_model(opened, "label", model="naive")
     assert opened.head(1).num_rows == 1
 
 
 def test_the_table_of_engines():
-    assert engine("duckdb").counts == {"moments", "sums", "levels"}
-    assert (engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name) == ("duckdb", "arrays")
+    assert get_engine("duckdb").tally_kinds == {"moments", "sums", "levels"}
+    assert (find_engine("rows.csv").name, find_engine(Table.from_data({"x": [1.0]})).name) == ("duckdb", "arrays")
 
 
 def test_the_toy_stays_small():
@@ -158,7 +158,7 @@ def test_a_table_of_several_is_named(rows, tmp_path):
     path = as_sqlite(rows, tmp_path / "rows.db")
     with sqlite3.connect(path) as con:
         con.execute("CREATE TABLE other (x REAL)")
-    with SQLite().open(path, Reading(table="rows")) as source:
+    with SQLite().open(path, ReadOptions(table="rows")) as source:
         assert list(source.columns) == rows.column_names
 
 
@@ -166,9 +166,15 @@ def test_a_table_of_several_is_named(rows, tmp_path):
 def test_numbers_are_counted_by_the_cell_in_which_they_lie(opened, rows, weight):
     """A column may serve several parts: as a number, and by its cells."""
     grid = Grid(tuple(1e6 + edge for edge in (-8.0, 0.0, 3.5, 11.0)))
-    parts = (Part(Gaussian(), ("height",)), Part(Categorical(), ("height",), (grid,)), Part(Categorical(), ("member",)))
-    prepared = Prepared(Plan(("height", "member"), parts), near={"height": 1e6})
-    with open_source(Table.of(rows)) as table:
-        mine, theirs = (count(Rows(source, "label", weight), prepared).censuses[0] for source in (opened, table))
-    assert opened.engine.says(parts[1])
+    parts = (
+        PlanPart(Gaussian(), ("height",)),
+        PlanPart(Categorical(), ("height",), (grid,)),
+        PlanPart(Categorical(), ("member",)),
+    )
+    prepared = PreparedSource(Plan(("height", "member"), parts), middle_values={"height": 1e6})
+    with open_source(Table.from_data(rows)) as table:
+        mine, theirs = (
+            count_source(LabelledSource(source, "label", weight), prepared).fold_counts[0] for source in (opened, table)
+        )
+    assert opened.engine.can_count(parts[1])
     same(mine, theirs)

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from candide import store
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError, MissingLibraryError, SourceError
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like
+from candide.validation.evaluation import evaluate
 
 N = 90
 rng = np.random.default_rng(3)
@@ -133,56 +133,56 @@ def test_the_same_rows_from_every_program(kind, tmp_path):
     data = sources(tmp_path)[kind]
     plain = pa.table(ROWS)
     here, there = (
-        learn(data, "y", events={"street": "categorical"}, model="naive"),
-        learn(plain, "y", events={"street": "categorical"}, model="naive"),
+        fit_model(data, "y", events={"street": "categorical"}, model="naive"),
+        fit_model(plain, "y", events={"street": "categorical"}, model="naive"),
     )
     assert {c.name: c.kind for c in here.columns} == {c.name: c.kind for c in there.columns}
-    assert here.fitted.census.plan == there.fitted.census.plan
-    for mine, theirs in zip(here.fitted.census.tallies, there.fitted.census.tallies, strict=True):
+    assert here.fitted.counts.plan == there.fitted.counts.plan
+    for mine, theirs in zip(here.fitted.counts.tallies, there.fitted.counts.tallies, strict=True):
         for name, state in mine.arrays().items():
             np.testing.assert_allclose(state, theirs.arrays()[name], rtol=1e-12)
     a, b = (predict(here.fitted, one).to_pydict() for one in (data, plain))
     assert a["prediction"] == b["prediction"]
     np.testing.assert_allclose(a["p_yes"], b["p_yes"], rtol=1e-12)
     assert evaluate(there.fitted, data).accuracy == evaluate(there.fitted, plain).accuracy
-    assert count_like(there.fitted, data).class_weight.tolist() == there.fitted.census.class_weight.tolist()
+    assert count_like(there.fitted, data).class_weight.tolist() == there.fitted.counts.class_weight.tolist()
 
 
 def test_a_table_must_be_named_where_there_are_several(tmp_path):
     for path in (sqlite(tmp_path / "lite.db", ROWS), database(tmp_path / "duck.db", ROWS)):
         with pytest.raises(SourceError) as error:
-            learn(path, "y", model="naive")
-        assert "homes" in error.value.what
+            fit_model(path, "y", model="naive")
+        assert "homes" in error.value.problem
         assert f"{path}::" in error.value.remedy
         with pytest.raises(SourceError) as error:
-            learn(f"{path}::nosuch", "y", model="naive")
+            fit_model(f"{path}::nosuch", "y", model="naive")
         assert error.value.value == "nosuch"
-        assert learn(path, "y", reading=Reading(table="homes"), model="naive").fitted.census.n_rows == N
+        assert fit_model(path, "y", reading=ReadOptions(table="homes"), model="naive").fitted.counts.n_rows == N
     book = xlsx(tmp_path / "two.xlsx", {"a": [["x"], [1]], "b": [["x"], [1]]})
     with pytest.raises(SourceError, match=r"its sheets are \['a', 'b'\]"):
-        learn(book, "y", model="naive")
+        fit_model(book, "y", model="naive")
     (tmp_path / "rows.csv").write_text("x,y\n1,a\n2,b\n")
     with pytest.raises(SourceError) as error:
-        learn(f"{tmp_path / 'rows.csv'}::sheet", "y", model="naive")
+        fit_model(f"{tmp_path / 'rows.csv'}::sheet", "y", model="naive")
     assert error.value.value == "sheet"
 
 
 def test_sheets_with_holes_and_names_twice(tmp_path):
     rows = [[], ["size", None, "size", "on", "y"], [1.5, "u", 7, True, "a"], [], ["n/a", "v", 8.25, False, "b"]]
-    learned = learn(xlsx(tmp_path / "a.xlsx", {"s": rows}), "y", model="naive")
+    learned = fit_model(xlsx(tmp_path / "a.xlsx", {"s": rows}), "y", model="naive")
     assert [(c.name, c.kind) for c in learned.columns] == [
         ("size", "number"), ("column1", "category"), ("size_1", "number"), ("on", "category"),
     ]  # fmt: skip
-    assert learned.fitted.census.n_rows == 2
-    assert [one.column for one in learned.remarks if one.code == "column-renamed"] == ["size_1"]
+    assert learned.fitted.counts.n_rows == 2
+    assert [one.column for one in learned.notes if one.code == "column-renamed"] == ["size_1"]
     with pytest.raises(SourceError, match="empty sheet"):
-        learn(xlsx(tmp_path / "b.xlsx", {"s": []}), "y", model="naive")
+        fit_model(xlsx(tmp_path / "b.xlsx", {"s": []}), "y", model="naive")
 
 
 def test_without_the_library_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
     with pytest.raises(MissingLibraryError) as error:
-        learn(xlsx(tmp_path / "a.xlsx", {"s": [["x", "y"], [1, "a"]]}), "y", model="naive")
+        fit_model(xlsx(tmp_path / "a.xlsx", {"s": [["x", "y"], [1, "a"]]}), "y", model="naive")
     assert "candide[excel]" in error.value.remedy
 
 
@@ -190,7 +190,7 @@ def test_sparse_arff(tmp_path):
     path = tmp_path / "a.arff"
     rows = "{1 5, 2 b}\n{0 2.5}\n{}\n{0 1, 1 ?}\n"
     path.write_text("@attribute x real\n@attribute n numeric\n@attribute y {a, b}\n@data\n" + rows)
-    census = learn(path, "y", model="naive").fitted.census
+    census = fit_model(path, "y", model="naive").fitted.counts
     assert census.class_weight.tolist() == [3, 1]
     np.testing.assert_allclose(census.tallies[0].mean, [[3.5 / 3, 0], [0, 5]])
     assert census.tallies[0].n.tolist() == [[3, 2], [1, 1]]
@@ -208,7 +208,7 @@ def test_sparse_arff(tmp_path):
 def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
     (tmp_path / "a.arff").write_text(text)
     with pytest.raises(SourceError) as error:
-        learn(tmp_path / "a.arff", "y", model="naive")
+        fit_model(tmp_path / "a.arff", "y", model="naive")
     assert error.value.line == line
     assert {name: getattr(error.value, name) for name in attributes} == attributes
 
@@ -225,14 +225,14 @@ def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
 )
 def test_addresses_say_what_they_are(path, what, remedy):
     with pytest.raises(SourceError, match=what) as error:
-        learn(path, "y", model="naive")
+        fit_model(path, "y", model="naive")
     assert remedy in error.value.remedy
 
 
 def test_archives_and_strange_files_say_what_they_are(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr("rows.csv", "x,y\n1,a\n")
-    store.save(learn(pa.table(ROWS), "y", model="naive").fitted, tmp_path / "m.candide")
+    store.save(fit_model(pa.table(ROWS), "y", model="naive").fitted, tmp_path / "m.candide")
     strange = {
         "a.zip": ((tmp_path / "a.zip").read_bytes(), "a zip archive that holds rows.csv", "unzip a.zip"),
         "b.csv": ((tmp_path / "a.zip").read_bytes(), "zip archive", "unzip"),
@@ -248,7 +248,7 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
     for name, (content, what, remedy) in strange.items():
         (tmp_path / name).write_bytes(content)
         with pytest.raises(SourceError, match=what) as error:
-            learn(tmp_path / name, "y", model="naive")
+            fit_model(tmp_path / name, "y", model="naive")
         assert remedy in error.value.remedy, name
 
 
@@ -258,7 +258,7 @@ def test_of_workbooks_one_is_read_at_a_time(tmp_path):
         xlsx(tmp_path / "books" / f"{name}.xlsx", {"s": [["x", "y"], [1, "a"]]})
     for path in (tmp_path / "books", tmp_path / "books" / "*.xlsx"):
         with pytest.raises(SourceError, match="xlsx") as error:
-            learn(path, "y", model="naive")
+            fit_model(path, "y", model="naive")
         assert "one" in error.value.remedy
 
 
@@ -274,5 +274,5 @@ def test_of_workbooks_one_is_read_at_a_time(tmp_path):
 def test_what_is_wrong_with_a_csv_is_said_in_words(content, what, tmp_path):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(InputError, match=what) as error:
-        learn(tmp_path / "a.csv", "y", model="naive")
+        fit_model(tmp_path / "a.csv", "y", model="naive")
     assert "Error" not in str(error.value)

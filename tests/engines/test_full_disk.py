@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from candide import store
-from candide.tasks import learn
+from candide.operations import fit_model
 
 _LIMIT = 50_000  # bytes
 
@@ -30,7 +30,7 @@ def run(*arguments):
 def folder(tmp_path_factory):
     """A model, and so many rows that they are scored and written in several pieces."""
     folder = tmp_path_factory.mktemp("disk")
-    learned = learn({"a": [1.5, 2.5, 3.5, 4.5] * 5, "y": ["p", "q"] * 10}, "y", model="naive")
+    learned = fit_model({"a": [1.5, 2.5, 3.5, 4.5] * 5, "y": ["p", "q"] * 10}, "y", model="naive")
     store.save(learned.fitted, folder / "m.candide")
     (folder / "rows.csv").write_text("a\n" + "1.25\n2.75\n" * 150_000)
     return folder

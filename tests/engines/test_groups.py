@@ -14,10 +14,10 @@ from candide.cli import cli
 from candide.errors import InputError, UnknownNameError
 from candide.events import Gaussian
 from candide.explain import columns as explain
+from candide.operations.fit import fit_model
+from candide.operations.update import count_like
 from candide.report import summary
-from candide.tasks.learn import learn
-from candide.tasks.update import count_like
-from candide.tasks.validate import cross_validate
+from candide.validation.cross_validation import cross_validate
 
 PETAL = ("petal_length", "petal_width")
 EVENTS = {PETAL: Gaussian(covariance="full", shrinkage="ledoit-wolf")}
@@ -74,10 +74,10 @@ def test_cross_validation_scores_each_fold_with_the_model_of_the_others(files):
 
 def test_counting_more_and_less_as_the_model_was_counted(files):
     path = str(files / "flowers.parquet")
-    fitted = learn(path, "species", events=EVENTS, drop=["weight"], model="naive").fitted
+    fitted = fit_model(path, "species", events=EVENTS, drop=["weight"], model="naive").fitted
     more = count_like(fitted, path)
-    twice = fitted.census + more
-    np.testing.assert_allclose((twice - more).tallies[0].mean, fitted.census.tallies[0].mean, rtol=1e-9)
+    twice = fitted.counts + more
+    np.testing.assert_allclose((twice - more).tallies[0].mean, fitted.counts.tallies[0].mean, rtol=1e-9)
 
 
 def test_the_command_line_models_columns_together(files):
@@ -86,8 +86,8 @@ def test_the_command_line_models_columns_together(files):
     command += ["--estimate", "mle", "--model", "naive"]
     result = CliRunner().invoke(cli, [*command, "--event", "petal_length,petal_width=gaussian-full"])
     assert result.exit_code == 0, result.output
-    event = cd.load(model).census_.plan.parts
-    assert [part.columns for part in event if part.event.joint] == [PETAL]
+    event = cd.load(model).counts_.plan.parts
+    assert [part.columns for part in event if part.event.is_joint] == [PETAL]
     shown = CliRunner().invoke(cli, ["show", model])
     assert shown.exit_code == 0, shown.output
     assert "correlation with petal_width" in shown.output
@@ -114,13 +114,13 @@ def test_a_model_without_counts_is_shown_and_scores(files, detail):
 
 def test_strengths_of_a_group_are_finite_and_correlations_of_many_columns_are_left_out(files):
     model, _ = by_arrays(None)
-    rows = {given.column: given.rows for given in explain.conditionals(model.fitted_)}
+    rows = {given.column: given.row_names for given in explain.iterate_conditionals(model.fitted_)}
     assert rows["petal_width"] == ["df", "loc", "scale", "correlation with petal_length"]
     assert rows["sepal_width"] == ["df", "loc", "scale"]
-    assert all(np.isfinite(value) for value in summary.of_model(model, 5).strengths.values())
+    assert all(np.isfinite(value) for value in summary.summarize_model(model, 5).importances.values())
     wide = np.random.default_rng(1).normal(size=(40, 12))
     many = cd.GaussianBayes().fit(wide, np.arange(40) % 2)
-    assert next(explain.conditionals(many.fitted_)).rows == ["df", "loc", "scale"]
+    assert next(explain.iterate_conditionals(many.fitted_)).row_names == ["df", "loc", "scale"]
 
 
 def test_text_in_a_group_is_named(files):

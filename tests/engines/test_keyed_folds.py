@@ -11,13 +11,13 @@ from tests.cli.typed import ask, run
 from tests.engines.sqlite_engine import SQLite
 from tests.engines.test_engines import as_sqlite
 
-from candide.engines.base import Folds, engine, open_source
-from candide.engines.sql.dialects.table import DIALECTS, dialect
-from candide.engines.sql.source import keyed
+from candide.data.sampling import assign_folds_by_key
+from candide.data.table import Table
+from candide.engines.base import Folds, get_engine, open_source
+from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
+from candide.engines.sql.source import fold_sql_by_key
 from candide.errors import InputError
 from candide.evaluate import compare, cross_validate
-from candide.rows.lots import by_key
-from candide.rows.table import Table
 
 N = 300
 KEYS = {
@@ -44,10 +44,10 @@ def test_folds_are_those_of_the_hash_whoever_counts(rows, key, tmp_path):
     for seed in (0, 12):
         words = ["" if value is None else str(value) for value in KEYS[key]]
         want = [int(md5(f"{seed}:{word}".encode()).hexdigest()[:7], 16) % 7 for word in words]
-        assert by_key(rows[key], 7, seed).tolist() == want
+        assert assign_folds_by_key(rows[key], 7, seed).tolist() == want
         with open_source(rows) as source:
             assert of_batches(source, key, seed) == want
-        with engine("arrays").open(Table.of(rows)) as source:
+        with get_engine("arrays").open(Table.from_data(rows)) as source:
             assert of_batches(source, key, seed) == want
         with SQLite().open(as_sqlite(rows, tmp_path / f"{seed}.db")) as source:
             assert of_batches(source, key, seed) == want
@@ -66,17 +66,21 @@ def test_postgres_says_them_in_any_encoding(postgres):
         cursor.execute(f"INSERT INTO k VALUES {values}")
     with open_source(f"{postgres.address(database='latin')}::k") as source:
         for key, held in (("t", words), ("c", words), ("n", range(4))):
-            folds = [f for b in source.batches([key], 9, Folds(97, 0, key=key)) for f in b.columns[-1].to_pylist()]
-            assert folds == by_key(list(held), 97, 0).tolist()
+            folds = [
+                f for b in source.batches([key], 9, Folds(97, 0, key_column=key)) for f in b.columns[-1].to_pylist()
+            ]
+            assert folds == assign_folds_by_key(list(held), 97, 0).tolist()
 
 
 def test_what_is_a_key_is_one_in_every_engine():
     whole, lists = pa.array([1, 2, None] * 6, pa.decimal128(18, 0)), pa.array([[1], [2], [3]] * 6)
-    for kind in (pa.table, Table.of):
+    for kind in (pa.table, Table.from_data):
         rows = kind({"k": whole, "l": lists, "x": list(range(18)), "y": ["a", "b", "b"] * 6})
         with open_source(rows) as source:
-            folds = [f for b in source.batches(["x"], 9, Folds(97, 0, key="k")) for f in b.columns[-1].to_pylist()]
-        assert folds == by_key([1, 2, None] * 6, 97).tolist()
+            folds = [
+                f for b in source.batches(["x"], 9, Folds(97, 0, key_column="k")) for f in b.columns[-1].to_pylist()
+            ]
+        assert folds == assign_folds_by_key([1, 2, None] * 6, 97).tolist()
         with pytest.raises(InputError) as error:
             cross_validate(rows, "y", fold_by="l", folds=2, drop=["k"])
         assert error.value.column == "l"
@@ -84,14 +88,14 @@ def test_what_is_a_key_is_one_in_every_engine():
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_every_dialect_says_them(name):
-    source = SimpleNamespace(dialect=dialect(name), view="t", columns={"k": "BIGINT"})
-    query = keyed(source, Folds(10, 3, "y", "k")).sql(name)
+    source = SimpleNamespace(dialect=get_dialect(name), view="t", columns={"k": "BIGINT"})
+    query = fold_sql_by_key(source, Folds(10, 3, "y", "k")).sql(name)
     assert "MD5" in query.upper()
     assert sqlglot.parse_one(query, dialect=name).sql(name) == query
 
 
 @pytest.mark.parametrize("values", [[0.5, 1.0] * 9, [True, False] * 9], ids=["fractions", "truths"])
-@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 def test_a_key_that_is_written_in_several_ways_is_refused(kind, values):
     with pytest.raises(InputError) as error:
         cross_validate(kind({"k": values, "x": list(range(18)), "y": ["a", "b", "b"] * 6}), "y", fold_by="k", folds=2)
@@ -103,8 +107,8 @@ def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
     patient = [f"{label}{i % 20}" for i, label in enumerate(rows["y"].to_pylist())]
     told = pa.table({"patient": patient, "x": rows["x"], "y": rows["y"]})
     found = cross_validate(told, "y", fold_by="patient", folds=5, model="naive")
-    assert [column.name for column in found.learned.columns] == ["x"]
-    fold = by_key(patient, 5)
+    assert [column.name for column in found.fit_result.columns] == ["x"]
+    fold = assign_folds_by_key(patient, 5)
     assert [scores.n for scores in found.folds] == np.bincount(fold, minlength=5).tolist()
     assert found.total.accuracy < 0.9
     weighted = cross_validate(told, "y", fold_by="patient", folds=5)
@@ -112,11 +116,11 @@ def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
 
 
 @pytest.mark.parametrize("model", ["naive", "bayes"])
-@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 def test_no_row_may_be_in_a_fold(rows, kind, model):
     """Of three keys at most three of five folds have rows; the others are passed over."""
     keys = [f"k{i % 3}" for i in range(N)]
-    held = np.bincount(by_key(keys, 5), minlength=5)
+    held = np.bincount(assign_folds_by_key(keys, 5), minlength=5)
     assert 1 < (held > 0).sum() < 5
     table = kind({"key": keys, "x": rows["x"].to_numpy(), "y": rows["y"].to_pylist()})
     found = cross_validate(table, "y", fold_by="key", folds=5, model=model)

@@ -8,14 +8,14 @@ import pytest
 from tests.engines.sqlite_engine import SQLite
 from tests.engines.test_engines import as_sqlite
 
-from candide.engines.base import engine
+from candide.engines.base import get_engine
 from candide.engines.duckdb.engine import DuckDB
 from candide.testing import check_engine
 
 
 @pytest.mark.parametrize("name", ["arrays", "duckdb"])
 def test_rows_in_memory(name):
-    check_engine(engine(name))
+    check_engine(get_engine(name))
 
 
 WRITERS = {"rows.parquet": pyarrow.parquet.write_table, "rows.csv": pyarrow.csv.write_csv}
@@ -27,7 +27,7 @@ def test_files(tmp_path, name):
         WRITERS[name](table, tmp_path / name)
         return str(tmp_path / name)
 
-    check_engine(engine("duckdb"), make, typed=name != "rows.csv")
+    check_engine(get_engine("duckdb"), make, typed=name != "rows.csv")
 
 
 def test_an_engine_of_ones_own(tmp_path):
@@ -38,7 +38,7 @@ def test_an_engine_of_ones_own(tmp_path):
 class Narrow(DuckDB):
     """As if every table were too wide for a query: all is counted from batches."""
 
-    most_columns = most_levels = 0
+    max_columns = max_levels = 0
 
 
 @pytest.mark.parametrize("name", WRITERS)

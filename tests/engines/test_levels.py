@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.model.fitted import Fitted
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like
+from candide.model.fitted import FittedModel
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]
 ODD += ["\n", "\t", "A", "a", "1", "1.0", "01", "true", "NULL", "nan", "None", "x" * 300, "ß", "SS", "\u200b", "a\0b"]
@@ -32,16 +32,19 @@ def same_in_a_file_and_in_memory(known, asked, folder):
     y = pa.array([f"class {i % 3}" for i in range(known.num_rows)])
     pq.write_table(known.append_column("y", y), folder / "known.parquet")
     events = dict.fromkeys(known.column_names, "categorical")
-    fitted = learn(str(folder / "known.parquet"), "y", events=events, model="naive").fitted
+    fitted = fit_model(str(folder / "known.parquet"), "y", events=events, model="naive").fitted
     found = streamed(fitted, asked, folder / "asked.parquet")
-    np.testing.assert_allclose(found, NaiveBayes.of(fitted).predict_proba(asked), rtol=1e-12)
+    np.testing.assert_allclose(found, NaiveBayes.from_fitted(fitted).predict_proba(asked), rtol=1e-12)
     return fitted
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(text, min_size=3, max_size=30, unique=True), st.lists(st.none() | text, min_size=1, max_size=30))
 def test_whatever_their_spelling(tmp_path_factory, known, asked):
-    known, asked = pa.table({"a": pa.array(known, pa.string())}), pa.table({"a": pa.array(asked, pa.string())})
+    known, asked = (
+        pa.table({"a": pa.array(known, pa.string())}),
+        pa.table({"a": pa.array(asked, pa.string())}),
+    )
     same_in_a_file_and_in_memory(known, asked, tmp_path_factory.mktemp("levels"))
 
 
@@ -81,7 +84,7 @@ def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
     (tmp_path / "rows.csv").write_text("day,y\n" + "".join(f"{d},{c}\n" for d, c in zip(column, y, strict=True)))
     doors = [str(tmp_path / "rows.parquet"), str(tmp_path / "rows.csv"), table]
     events = {"day": "categorical"}
-    models = [learn(door, "y", events=events, model="naive").fitted for door in doors]
+    models = [fit_model(door, "y", events=events, model="naive").fitted for door in doors]
     models.append(NaiveBayes(events).fit({"day": column}, y).fitted_)
     want = NaiveBayes(events).fit({"day": [str(d) for d in column]}, y).predict_proba({"day": [str(d) for d in column]})
     for fitted in models:
@@ -89,5 +92,5 @@ def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
             scored = predict(fitted, door)
             found = np.column_stack([scored[f"p_{label}"].to_numpy() for label in "ab"])
             np.testing.assert_allclose(found, want, rtol=1e-12)
-            more = fitted.census + count_like(Fitted(fitted.census, target="y"), door)
+            more = fitted.counts + count_like(FittedModel(fitted.counts, target="y"), door)
             assert (more.n_rows, len(more.plan.parts[0].levels[0])) == (120, 3)

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import candide as cd
+from candide.data.text_formats import parse_plain_number
 from candide.errors import InputError
-from candide.rows.spelling import plain_number
-from candide.tasks.export import export
+from candide.operations.export_model import export_model
 
 NUMBERS = {"1_000": 1000.0, "5\u00a0": 5.0, "\u00a05": 5.0, "5\u202f": 5.0, " 7\t": 7.0, "+2.5": 2.5, "1e3": 1000.0}
 NUMBERS |= {"\t\u00a05": 5.0, "5\u202f\t": 5.0, "\u202f\u00a0 5\f": 5.0, "\v5": 5.0}
@@ -25,7 +25,7 @@ def model():
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_number_is_one_everywhere(text, model, tmp_path):
     want = model.predict_proba({"x": [NUMBERS[text]]})
-    assert plain_number(text) == NUMBERS[text]
+    assert parse_plain_number(text) == NUMBERS[text]
     for rows in ({"x": [text]}, {"x": np.array([text], object)}, pa.table({"x": [text]}), {"x": np.array([text])}):
         np.testing.assert_array_equal(model.predict_proba(rows), want)
     path = tmp_path / "rows.csv"
@@ -41,7 +41,7 @@ def test_a_number_is_one_everywhere(text, model, tmp_path):
 @pytest.mark.parametrize("text", WORDS)
 def test_a_word_is_none_anywhere(text, model, tmp_path):
     with pytest.raises(ValueError, match=r"number|float"):
-        plain_number(text)
+        parse_plain_number(text)
     for rows in ({"x": [text]}, {"x": np.array([text])}):
         with pytest.raises(InputError) as error:
             model.predict(rows)
@@ -57,7 +57,7 @@ def test_a_word_is_none_anywhere(text, model, tmp_path):
 
 def test_a_number_is_one_in_postgres(model, postgres):
     rows = postgres.make(pa.table({"id": range(len(NUMBERS)), "x": [*NUMBERS]}), "number_text")
-    query = export(model.fitted_, "sql", dialect="postgres", table="number_text", keep=["id"])
+    query = export_model(model.fitted_, "sql", dialect="postgres", table="number_text", keep=["id"])
     found = {row[0]: row[-2:] for row in postgres.run(query)}
     want = model.predict_proba({"x": [*NUMBERS.values()]})
     np.testing.assert_allclose([found[i] for i in range(len(NUMBERS))], want, rtol=1e-9)
@@ -79,17 +79,17 @@ def test_columns_of_such_numbers_are_decided_alike(tmp_path):
             cd.fit({"x": texts * 20, "y": y}, target="y", model="naive"),
             cd.NaiveBayes().fit({"x": texts * 20}, y),
         ):
-            assert [part.event.name for part in made.census_.plan.parts] == [event]
+            assert [part.event.name for part in made.counts_.plan.parts] == [event]
 
 
 def _exported(model, text):
     held: dict = {"__name__": "exported"}
-    exec(compile(export(model.fitted_, "python"), "model.py", "exec"), held)
+    exec(compile(export_model(model.fitted_, "python"), "model.py", "exec"), held)
     return held["score"]({"x": text})["probabilities"]
 
 
 def _in_sql(model, text):
-    query = export(model.fitted_, "sql", dialect="duckdb", table="rows")
+    query = export_model(model.fitted_, "sql", dialect="duckdb", table="rows")
     with duckdb.connect() as con:
         con.execute("CREATE TABLE rows AS SELECT CAST($1 AS VARCHAR) AS x", [text])
         return con.execute(query).fetchall()[0][-2:]

@@ -15,18 +15,18 @@ from tests.engines.postgres_server import PASSWORD
 
 import candide as cd
 from candide.cli.run import main
-from candide.demo import rows as demo_rows
-from candide.engines.addresses import is_address, shown
-from candide.engines.base import Folds, Rows, engine, open_source
-from candide.engines.prepare import prepare
-from candide.engines.sample import sample
+from candide.data.table import Table
+from candide.demo import garden_rows as demo_rows
+from candide.engines.addresses import is_address, redact_address
+from candide.engines.base import Folds, LabelledSource, get_engine, open_source
+from candide.engines.draw_sample import draw_source_rows
+from candide.engines.planning import prepare_source
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.events import Gaussian
-from candide.model.plan import Part, Plan
-from candide.rows.table import Table
-from candide.tasks import cross_validate, evaluate, explain, forget, learn, predict, update
-from candide.tasks.copy_folds import keep_copies_together
+from candide.model.plan import Plan, PlanPart
+from candide.operations import cross_validate, evaluate, explain_rows, fit_model, forget, predict, update
 from candide.testing import check_engine
+from candide.validation.copy_folds import keep_copies_together
 
 N = 600
 
@@ -62,7 +62,7 @@ def shop(postgres, rows):
 
 
 def test_it_keeps_the_laws(postgres):
-    check_engine(engine("postgres"), postgres.make)
+    check_engine(get_engine("postgres"), postgres.make)
 
 
 def test_moments_far_from_zero_keep_their_digits(postgres):
@@ -71,7 +71,7 @@ def test_moments_far_from_zero_keep_their_digits(postgres):
         "CREATE TABLE far AS SELECT 1e8::float8 + (i * 7919 % 1000) / 256.0::float8 AS x, i % 2 AS y "
         "FROM generate_series(1, 200000) i"
     )
-    [tally] = learn(f"{postgres.address()}::far", "y", model="naive").fitted.census.tallies
+    [tally] = fit_model(f"{postgres.address()}::far", "y", model="naive").fitted.counts.tallies
     i = np.arange(1, 200_001)
     for c in (0, 1):
         part = (i * 7919 % 1000)[i % 2 == c]
@@ -83,8 +83,8 @@ def test_moments_far_from_zero_keep_their_digits(postgres):
 @pytest.mark.parametrize("asked", ["recent", "SELECT * FROM orders -- all of them", '"My Shop"."a.""b"" Ö"'])
 def test_a_view_a_query_and_a_name_in_quotes_are_read_as_the_table_is(shop, rows, asked):
     for model in ("naive", "bayes"):
-        found = learn(f"{shop}::{asked}", "class", drop=["id"], model=model).fitted
-        want = learn(Table.of(rows), "class", drop=["id"], model=model).fitted
+        found = fit_model(f"{shop}::{asked}", "class", drop=["id"], model=model).fitted
+        want = fit_model(Table.from_data(rows), "class", drop=["id"], model=model).fitted
         mine, theirs = (predict(fitted, rows)["p_yes"].to_numpy() for fitted in (found, want))
         np.testing.assert_allclose(mine, theirs, atol=1e-9)
     found = cross_validate(f"{shop}::{asked}", "class", drop=["id"], folds=3, model="naive")
@@ -93,11 +93,11 @@ def test_a_view_a_query_and_a_name_in_quotes_are_read_as_the_table_is(shop, rows
 
 def test_every_task_reads_a_table(shop, rows):
     data = f"{shop}::orders"
-    fitted = learn(rows, "class", drop=["id"], model="naive").fitted
+    fitted = fit_model(rows, "class", drop=["id"], model="naive").fitted
     assert evaluate(fitted, data).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-9)
     more = update(fitted, data).fitted
-    np.testing.assert_allclose(forget(more, data).fitted.census.class_weight, fitted.census.class_weight)
-    [mine], [theirs] = explain(fitted, data, [7]), explain(fitted, rows, [7])
+    np.testing.assert_allclose(forget(more, data).fitted.counts.class_weight, fitted.counts.class_weight)
+    [mine], [theirs] = explain_rows(fitted, data, [7]), explain_rows(fitted, rows, [7])
     assert str(mine.decision) == str(theirs.decision)
     model = cd.fit(shop, target="class", drop=["id"], table="orders")
     assert model.predict_table(f"{shop}::orders")["prediction"].to_pylist() == model.predict(rows).tolist()
@@ -108,12 +108,12 @@ def test_the_server_draws_a_sample_and_sends_no_other_rows(postgres):
         "CREATE TABLE wide AS SELECT i, CASE WHEN i % 50 = 0 THEN i END AS rare, i % 2 AS y "
         "FROM generate_series(1, 60000) i"
     )
-    plan = Plan(("i",), (Part(Gaussian(), ("i",)),))
+    plan = Plan(("i",), (PlanPart(Gaussian(), ("i",)),))
     with open_source(f"{postgres.address()}::wide") as source:
-        some = sample(Rows(source, "y"), plan, 1000)
+        some = draw_source_rows(LabelledSource(source, "y"), plan, 1000)
         read = source.rows_read
-        assert some.table.equals(sample(Rows(source, "y"), plan, 1000).table)
-        few = sample(Rows(source, "rare"), plan, 1000)  # of 1200 rows that have a label
+        assert some.table.equals(draw_source_rows(LabelledSource(source, "y"), plan, 1000).table)
+        few = draw_source_rows(LabelledSource(source, "rare"), plan, 1000)  # of 1200 rows that have a label
     x = some.table["f0"].to_numpy()
     assert len(set(x)) == 1000
     assert abs(x.mean() - 30_000) < 5 * 60_000 / np.sqrt(12_000)
@@ -130,9 +130,9 @@ def test_copies_of_a_row_are_sampled_and_folded_together(postgres):
         "FROM generate_series(1, 2000) i, generate_series(1, 10)"
     )
     with open_source(f"{postgres.address()}::copied") as source:
-        prepared = prepare(source, "y")
-        some = sample(Rows(source, "y"), prepared.plan, 1000)
-        folds, notes = keep_copies_together(Rows(source, "y"), prepared, Folds(5, 0, "y"))
+        prepared = prepare_source(source, "y")
+        some = draw_source_rows(LabelledSource(source, "y"), prepared.plan, 1000)
+        folds, notes = keep_copies_together(LabelledSource(source, "y"), prepared, Folds(5, 0, "y"))
         batches = list(source.batches(["a"], 1000, folds))
     assert set(some.frequency) == {10.0}
     assert notes == []
@@ -161,9 +161,9 @@ def test_folds_follow_the_primary_key_wherever_a_row_is_stored(postgres, rows):
 def test_all_is_read_in_one_snapshot(postgres, rows):
     data = postgres.make(rows.slice(0, 100), "growing")
     with open_source(data) as source:
-        [first] = source.rows("SELECT count(*) FROM source")
+        [first] = source.fetch_rows("SELECT count(*) FROM source")
         postgres.run("INSERT INTO growing SELECT * FROM growing")
-        assert source.rows("SELECT count(*) FROM source") == [first] == [(100,)]
+        assert source.fetch_rows("SELECT count(*) FROM source") == [first] == [(100,)]
         assert sum(batch.num_rows for batch in source.batches(["id"], 64)) == 100
 
 
@@ -190,19 +190,19 @@ def test_types_are_read_as_numbers_times_or_text(types):
     assert (head["mood"], head["js"], head["ch"], head["s"], head["bits"]) == ("ok", "j1", "c1", 2, "101")
     assert head["id"] == "c4ca4238-a0b9-2382-0dcc-509a6f75849b"
     names = {"f": "categorical", "tz": "categorical", "w": "categorical"}
-    found = learn(types, "y", events=names, drop=["list"], model="naive").fitted
+    found = fit_model(types, "y", events=names, drop=["list"], model="naive").fitted
     with open_source(types) as source:
         table = source.head(99)
-    want = learn(Table.of(table), "y", events=names, drop=["list"], model="naive").fitted
-    assert [part.levels for part in found.plan.parts if part.holds == "codes"] == [
-        part.levels for part in want.plan.parts if part.holds == "codes"
+    want = fit_model(Table.from_data(table), "y", events=names, drop=["list"], model="naive").fitted
+    assert [part.levels for part in found.plan.parts if part.block_kind == "codes"] == [
+        part.levels for part in want.plan.parts if part.block_kind == "codes"
     ]
     assert found.plan.parts[0].columns == want.plan.parts[0].columns
-    np.testing.assert_allclose(found.census.tallies[0].n, want.census.tallies[0].n)  # NaN is missing
+    np.testing.assert_allclose(found.counts.tallies[0].n, want.counts.tallies[0].n)  # NaN is missing
 
 
 def test_columns_are_passed_on_as_they_are(types, tmp_path):
-    fitted = learn(types, "y", drop=["list"], model="naive").fitted
+    fitted = fit_model(types, "y", drop=["list"], model="naive").fitted
     predict(fitted, types, out=tmp_path / "out.parquet", keep=["n", "tz", "mood"])
     out = pq.read_table(tmp_path / "out.parquet")
     assert out.schema.field("n").type == pa.decimal128(10, 2)
@@ -213,7 +213,7 @@ def test_columns_are_passed_on_as_they_are(types, tmp_path):
 @pytest.mark.parametrize("event", ["gaussian", "categorical"])
 def test_an_array_is_no_value(types, event):
     with pytest.raises(InputError) as caught:
-        learn(types, "y", events={"list": event}, model="naive")
+        fit_model(types, "y", events={"list": event}, model="naive")
     assert caught.value.column == "list"
 
 
@@ -225,12 +225,12 @@ def test_an_infinite_date_is_missing(postgres):
         "FROM generate_series(1, 80) i"
     )
     for model in ("naive", "bayes"):
-        found = learn(f"{postgres.address()}::ends", "y", model=model).fitted.census.of_columns()
+        found = fit_model(f"{postgres.address()}::ends", "y", model=model).fitted.counts.select_density_parts()
         assert found.tallies[0].n.sum() == 2 * 60 if model == "naive" else found.n_rows == 80
 
 
 def test_what_means_a_missing_value_is_one(types):
-    with open_source(types, cd.engines.reading.Reading(na=("sad", "1"))) as source:
+    with open_source(types, cd.engines.reading.ReadOptions(na=("sad", "1"))) as source:
         head = source.head(2).to_pylist()
     assert [(row["mood"], row["w"]) for row in head] == [("ok", None), (None, 2)]
 
@@ -253,10 +253,10 @@ def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
 
 def test_how_far_the_server_is_is_not_known_while_it_counts(shop, monkeypatch):
     with open_source(f"{shop}::orders") as source:
-        source.look_on()
-        rows, known = source.session.rows, []
-        monkeypatch.setattr(source.session, "rows", lambda sql: [known.append(source.progress()), rows(sql)][1])
-        source.rows("SELECT count(*) FROM source")
+        source.start_progress()
+        rows, known = source.session.fetch_rows, []
+        monkeypatch.setattr(source.session, "fetch_rows", lambda sql: [known.append(source.progress()), rows(sql)][1])
+        source.fetch_rows("SELECT count(*) FROM source")
         assert (known, source.progress()) == ([-1.0], 1.0)
 
 
@@ -271,9 +271,9 @@ def test_a_table_in_parts_is_counted_as_one(postgres):
     models = [cd.fit(f"{postgres.address()}::{name}", target="y", drop=["id"]) for name in ("parted", "unparted")]
     one, other = (model.predict_proba({"x": np.linspace(-1, 1, 9)}) for model in models)
     np.testing.assert_allclose(one, other, atol=1e-12)
-    assert models[0].fitted_.census.n_rows == 99
+    assert models[0].fitted_.counts.n_rows == 99
     with pytest.raises(InputError, match="there is no table"):
-        learn(f"{postgres.address()}::parts", "y")
+        fit_model(f"{postgres.address()}::parts", "y")
 
 
 def test_a_service_and_a_file_of_passwords_say_who_one_is(postgres, shop, tmp_path, monkeypatch):
@@ -283,10 +283,10 @@ def test_a_service_and_a_file_of_passwords_say_who_one_is(postgres, shop, tmp_pa
     (tmp_path / "passwords").chmod(0o600)
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
     monkeypatch.setenv("PGPASSFILE", str(tmp_path / "passwords"))
-    assert learn("postgresql://?service=shop::orders", "class", model="naive", drop=["id"]).fitted.census.n_rows
+    assert fit_model("postgresql://?service=shop::orders", "class", model="naive", drop=["id"]).fitted.counts.n_rows
     (tmp_path / "passwords").unlink()
     with pytest.raises(InputError, match="password"):
-        learn("postgresql://?service=shop::orders", "class", model="naive")
+        fit_model("postgresql://?service=shop::orders", "class", model="naive")
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def test_what_goes_wrong_is_said_in_one_line(postgres, shop, name, monkeypatch):
     address, remedy = BAD[name]
     secret = PASSWORD.replace("@", "%40").replace("/", "%2F").replace(":", "%3A")
     with pytest.raises(InputError) as caught:
-        learn(address.format(host=postgres.folder, secret=secret), "class", model="naive")
+        fit_model(address.format(host=postgres.folder, secret=secret), "class", model="naive")
     text = str(caught.value)
     assert remedy in (caught.value.remedy or "")
     assert not any(word in text for word in ("\n", "s3cret", "w@rd"))
@@ -323,16 +323,16 @@ def test_what_goes_wrong_is_said_in_one_line(postgres, shop, name, monkeypatch):
 def test_a_value_that_is_no_number_is_named(postgres):
     data = postgres.make(pa.table({"x": ["1", "forty"] * 9, "y": ["a", "b"] * 9}))
     with pytest.raises(InputError) as caught:
-        learn(data, "y", events={"x": "gaussian"}, model="naive")
+        fit_model(data, "y", events={"x": "gaussian"}, model="naive")
     assert (caught.value.column, "'forty'" in str(caught.value)) == ("x", True)
 
 
 def test_a_connection_that_drops_leaves_nothing_behind(postgres, rows, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    fitted = learn(rows, "class", drop=["id"], model="naive").fitted
+    fitted = fit_model(rows, "class", drop=["id"], model="naive").fitted
     postgres.run("CREATE TABLE long AS SELECT o.* FROM orders o, generate_series(1, 2000)")
     with open_source(f"{postgres.address()}::long") as source:
-        [(pid,)] = source.session.rows("SELECT pg_backend_pid()")
+        [(pid,)] = source.session.fetch_rows("SELECT pg_backend_pid()")
         batches = source.batches
 
         def ended(*args):
@@ -386,8 +386,8 @@ LEAKS = [  # addresses whose password is s3cret and what surrounds it, as they s
 @pytest.mark.parametrize("address", LEAKS)
 def test_a_password_that_is_badly_written_is_not_shown(address):
     with pytest.raises(InputError) as caught:
-        learn(address, "class", model="naive")
-    for text in (shown(address), str(caught.value), str(caught.value.__cause__), str(caught.value.remedy)):
+        fit_model(address, "class", model="naive")
+    for text in (redact_address(address), str(caught.value), str(caught.value.__cause__), str(caught.value.remedy)):
         assert not any(word in text for word in ("s3cret", "w@rd"))
 
 
@@ -423,35 +423,35 @@ def test_a_password_that_is_typed_in_a_wrong_place_is_not_shown(address, words, 
         main()
     said = capsys.readouterr().err
     assert caught.value.code == (1 if words == ["show"] else 2)
-    assert shown(address).split()[0] in said
+    assert redact_address(address).split()[0] in said
     assert not any(word in said for word in ("s3cret", "w@rd"))
 
 
 def test_settings_after_a_password_are_taken():
     given = "postgresql://127.0.0.1:1/db?password=x&sslmode=disable&application_name=y"
     assert is_address(given)
-    assert shown(given) == "postgresql://127.0.0.1:1/db"
+    assert redact_address(given) == "postgresql://127.0.0.1:1/db"
     assert not is_address(f"{given}&word=z")
 
 
 def test_tables_are_listed_as_they_may_be_asked_for(postgres, shop):
     with pytest.raises(InputError, match="its tables are") as caught:
-        learn(f"{shop}::", "class", model="naive")
+        fit_model(f"{shop}::", "class", model="naive")
     assert '"My Shop"."a.""b"" Ö"' in str(caught.value)
     [example] = shlex.split(caught.value.remedy.removeprefix("name one: ").partition(" (or")[0])
-    assert learn(example, "class", model="naive", drop=["id"])
+    assert fit_model(example, "class", model="naive", drop=["id"])
 
 
 def test_a_name_in_quotes_is_meant_by_letters(shop):
-    assert learn(f"{shop}::ORDERS", "class", model="naive", drop=["id"])
+    assert fit_model(f"{shop}::ORDERS", "class", model="naive", drop=["id"])
     with pytest.raises(InputError, match="no table '\"ORDERS\"'"):
-        learn(f'{shop}::"ORDERS"', "class", model="naive")
+        fit_model(f'{shop}::"ORDERS"', "class", model="naive")
 
 
 def test_without_the_driver_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql", None)
     with pytest.raises(MissingLibraryError) as caught:
-        learn("postgresql://host/shop::orders", "class")
+        fit_model("postgresql://host/shop::orders", "class")
     assert caught.value.remedy == "pip install 'candide[postgres]'"
 
 

@@ -10,11 +10,11 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from candide.engines.base import open_source, silent
+from candide.data.table import Table
+from candide.engines.base import no_progress, open_source
 from candide.engines.duckdb.engine import DuckDB
 from candide.engines.duckdb.source import DuckDBSource
-from candide.rows.table import Table
-from candide.tasks import cross_validate, evaluate, learn, predict
+from candide.operations import cross_validate, evaluate, fit_model, predict
 
 N = 30_000  # more rows than a query reads at once
 
@@ -47,7 +47,7 @@ class Noted(DuckDBSource):
 
 @contextmanager
 def looking(source, what):
-    source.look_on()
+    source.start_progress()
     source.shares = [source.progress()]
     yield
     shares = source.shares
@@ -58,13 +58,13 @@ def looking(source, what):
 
 def test_the_share_of_rows_counted_grows_to_one(data):
     with Noted.open(data, engine=DuckDB()) as source:
-        learn(source, "y", watch=looking, model="naive")
+        fit_model(source, "y", watch=looking, model="naive")
         assert source.passes == 2  # for users are counted apart
         assert len({share for share in source.shares if 0 < share < 1}) > 5
 
 
 def test_the_share_of_rows_scored_grows_to_one(data, table):
-    fitted = learn(table, "y", model="naive").fitted
+    fitted = fit_model(table, "y", model="naive").fitted
     with Noted.open(data, engine=DuckDB()) as source:
         predict(fitted, source, watch=looking)
         evaluate(fitted, source, "y", watch=looking)
@@ -73,20 +73,20 @@ def test_the_share_of_rows_scored_grows_to_one(data, table):
 
 def test_rows_are_counted_alike_when_one_looks_on(data):
     found = []
-    for watch in (silent, looking):
+    for watch in (no_progress, looking):
         with Noted.open(data, engine=DuckDB()) as source:
-            found.append(learn(source, "y", watch=watch, model="naive").fitted.census)
+            found.append(fit_model(source, "y", watch=watch, model="naive").fitted.counts)
     for a, b in zip(*(census.tallies for census in found), strict=True):
         assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
 
 
 def test_where_the_number_of_rows_is_not_known_nothing_is_said(table):
     with open_source("SELECT x, x > 5 AS y FROM range(10) t(x)") as source:
-        source.look_on()
-        learn(source, "y", model="naive")
+        source.start_progress()
+        fit_model(source, "y", model="naive")
         assert source.progress() < 0 < source.rows_read
-    with open_source(Table.of(table)) as source:
-        source.look_on()
+    with open_source(Table.from_data(table)) as source:
+        source.start_progress()
         list(source.batches(["x"], 1000))
         assert source.progress() == 1
 

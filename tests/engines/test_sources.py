@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import EventModel
-from candide.tasks.learn import learn
-from candide.tasks.validate import cross_validate
+from candide.operations.fit import fit_model
+from candide.validation.cross_validation import cross_validate
 
 N = 500
 
@@ -121,26 +121,26 @@ def assert_same_census(a, b):
 def expected(rows):
     """The array engine, through the scikit-learn face."""
     frame = rows.to_pandas()
-    return NaiveBayes().fit(frame.drop(columns="label"), frame["label"]).census_
+    return NaiveBayes().fit(frame.drop(columns="label"), frame["label"]).counts_
 
 
 @pytest.mark.parametrize("door", NAMES)
 def test_every_door_gives_the_same_census(door, rows, expected, tmp_path):
     source = doors(rows, tmp_path)[door]
-    assert_same_census(learn(source, "label", model="naive").fitted.census, expected)
+    assert_same_census(fit_model(source, "label", model="naive").fitted.counts, expected)
 
 
 def test_standard_input(rows, expected, monkeypatch, tmp_path):
     text = write_csv(rows, tmp_path / "in.csv")
     stdin = io.TextIOWrapper(io.BytesIO(Path(text).read_bytes()))
     monkeypatch.setattr("sys.stdin", stdin)
-    assert_same_census(learn("-", "label", model="naive").fitted.census, expected)
+    assert_same_census(fit_model("-", "label", model="naive").fitted.counts, expected)
 
 
 def test_hive_partitions_are_columns(rows, tmp_path):
     frame = rows.to_pandas()
     frame.to_parquet(tmp_path / "hive", partition_cols=["region"])
-    census = learn(tmp_path / "hive", "label", model="naive").fitted.census
+    census = fit_model(tmp_path / "hive", "label", model="naive").fitted.counts
     assert "region" in census.plan.columns
     assert census.n_rows == N
 
@@ -148,9 +148,9 @@ def test_hive_partitions_are_columns(rows, tmp_path):
 def test_a_csv_without_header_and_with_another_delimiter(rows, expected, tmp_path):
     options = pyarrow.csv.WriteOptions(include_header=False, delimiter="|")
     pyarrow.csv.write_csv(rows, tmp_path / "bare.txt", options)
-    census = learn(
-        tmp_path / "bare.txt", "column5", reading=Reading(header=False, delimiter="|"), model="naive"
-    ).fitted.census
+    census = fit_model(
+        tmp_path / "bare.txt", "column5", reading=ReadOptions(header=False, delimiter="|"), model="naive"
+    ).fitted.counts
     for a, b in zip(census.tallies, expected.tallies, strict=True):
         for name, state in a.arrays().items():
             np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-10)
@@ -161,8 +161,8 @@ def test_weights_equal_copies_in_every_tally_kind(rows):
     heavy = rows.append_column("w", pa.array(counts))
     copied = rows.take(pa.array(np.repeat(np.arange(N), counts)))
     events = {"visits": "poisson"}
-    weighted = learn(heavy, "label", weight="w", events=events, model="naive").fitted.census
-    plain = learn(copied, "label", events=events, model="naive").fitted.census
+    weighted = fit_model(heavy, "label", weight="w", events=events, model="naive").fitted.counts
+    plain = fit_model(copied, "label", events=events, model="naive").fitted.counts
     for a, b in zip(weighted.tallies, plain.tallies, strict=True):
         for name, state in a.arrays().items():
             np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-9, atol=1e-9, err_msg=name)
@@ -173,8 +173,8 @@ def test_weights_equal_copies_in_every_tally_kind(rows):
 )
 def test_every_event_model_counts_alike_on_both_engines(rows, events):
     frame = rows.to_pandas()
-    arrays = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).census_
-    assert_same_census(learn(rows, "label", events=events, model="naive").fitted.census, arrays)
+    arrays = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).counts_
+    assert_same_census(fit_model(rows, "label", events=events, model="naive").fitted.counts, arrays)
 
 
 def test_moments_are_accurate_far_from_zero():
@@ -184,7 +184,9 @@ def test_moments_are_accurate_far_from_zero():
     w = rng.integers(1, 4, 20_000).astype(float)
     data = pa.table({"x": x, "w": w, "y": y})
     for weight in (None, "w"):
-        tally = learn(data, "y", weight=weight, drop=() if weight else ("w",), model="naive").fitted.census.tallies[0]
+        tally = fit_model(data, "y", weight=weight, drop=() if weight else ("w",), model="naive").fitted.counts.tallies[
+            0
+        ]
         variance = tally.m2 / tally.n
         for c in (0, 1):
             mine = y == c
@@ -197,7 +199,7 @@ def test_weighted_moments_are_accurate_where_the_head_misleads():
     y = np.repeat(["near", "it's far"], 25_000)
     x = np.where(y == "near", 0.0, 1e9) + rng.normal(0, 1, 50_000)
     w = rng.integers(1, 4, 50_000).astype(float)
-    tally = learn(pa.table({"x": x, "w": w, "y": y}), "y", weight="w", model="naive").fitted.census.tallies[0]
+    tally = fit_model(pa.table({"x": x, "w": w, "y": y}), "y", weight="w", model="naive").fitted.counts.tallies[0]
     for c, label in enumerate(["it's far", "near"]):
         mine = y == label
         centred = x[mine] - (1e9 if c == 0 else 0.0)
@@ -224,20 +226,20 @@ def test_an_own_event_model_is_counted_from_batches(rows, folds):
     data = rows.append_column("wait", pa.array(1.0 + np.arange(N) % 7))
     events = {"wait": Halved()}
     frame = data.to_pandas()
-    census = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).census_
+    census = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).counts_
     if folds:
         assert cross_validate(data, "label", events=events, folds=folds, model="naive").total.n == N
-    assert_same_census(learn(data, "label", events=events, model="naive").fitted.census, census)
+    assert_same_census(fit_model(data, "label", events=events, model="naive").fitted.counts, census)
 
 
 def test_dates_are_days(tmp_path):
     when = pd.date_range("2020-01-01", periods=60, freq="37h")
     data = pa.table({"when": pa.array(when), "day": pa.array(when.date), "y": [0, 1] * 30})
-    census = learn(data, "y", model="naive").fitted.census
+    census = fit_model(data, "y", model="naive").fitted.counts
     days = (when - pd.Timestamp(0)).total_seconds().to_numpy() / 86400
     np.testing.assert_allclose(census.tallies[0].mean[:, 0], [days[::2].mean(), days[1::2].mean()], rtol=1e-12)
     frame = data.to_pandas()
-    assert_same_census(census, NaiveBayes().fit(frame.drop(columns="y"), frame["y"]).census_)
+    assert_same_census(census, NaiveBayes().fit(frame.drop(columns="y"), frame["y"]).counts_)
 
 
 def test_times_of_day_and_durations_are_days():
@@ -245,21 +247,21 @@ def test_times_of_day_and_durations_are_days():
     clock = [None, *((dt.datetime(2020, 1, 1) + dt.timedelta(minutes=int(m))).time() for m in minutes[1:])]
     lasts = [dt.timedelta(minutes=int(m)) for m in minutes]
     data = pa.table({"clock": pa.array(clock), "lasts": pa.array(lasts), "y": [0, 1] * 30})
-    census = learn(data, "y", model="naive").fitted.census
+    census = fit_model(data, "y", model="naive").fitted.counts
     days = minutes / (24 * 60)
     expected = [[days[2::2].mean(), days[::2].mean()], [days[1::2].mean(), days[1::2].mean()]]
     np.testing.assert_allclose(census.tallies[0].mean, expected, rtol=1e-12)
     frame = pd.DataFrame({"clock": clock, "lasts": pd.Series(lasts)})
-    assert_same_census(census, NaiveBayes().fit(frame, data["y"].to_pandas()).census_)
+    assert_same_census(census, NaiveBayes().fit(frame, data["y"].to_pandas()).counts_)
 
 
 def test_whole_numbers_past_the_floats_are_an_identifier_or_rounded():
     n = 60
     steps, spread = [2**60 + i for i in range(n)], [2**60 + 2**40 * (i * 7 % n) for i in range(n)]
     data = pa.table({"key": steps, "size": pa.array([None, *spread[1:]]), "y": [0, 1] * 30})
-    learned = learn(data, "y", model="naive")
+    learned = fit_model(data, "y", model="naive")
     assert {c.name: c.kind for c in learned.columns} == {"key": "identifier", "size": "number"}
-    np.testing.assert_allclose(learned.fitted.census.tallies[0].mean[1, 0], np.mean(spread[1::2]), rtol=1e-12)
+    np.testing.assert_allclose(learned.fitted.counts.tallies[0].mean[1, 0], np.mean(spread[1::2]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -270,15 +272,15 @@ def test_nan_is_missing_even_where_the_look_and_the_file_know_nothing_of_it(tmp_
     x, z, w, y = rng.normal(size=n), rng.exponential(size=n), rng.random(n), rng.integers(0, 2, n)
     x[25_000], z[27_000] = np.nan, np.nan
     pq.write_table(pa.table({"x": x, "z": z, "w": w, "y": y}), tmp_path / "rows.parquet")
-    census = learn(
+    census = fit_model(
         tmp_path / "rows.parquet", "y", events=events, weight=weight, drop=[] if weight else ["w"], model="naive"
     )
     plain = NaiveBayes(events=events).fit({"x": x, "z": z}, y, sample_weight=w if weight else None)
-    assert_same_census(census.fitted.census, plain.census_)
+    assert_same_census(census.fitted.counts, plain.counts_)
     x[25_001] = np.inf
     pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "rows.parquet")
     with pytest.raises(InputError) as error:
-        learn(tmp_path / "rows.parquet", "y", model="naive")
+        fit_model(tmp_path / "rows.parquet", "y", model="naive")
     assert error.value.column == "x"
 
 
@@ -295,20 +297,20 @@ def test_a_folder_is_read_whole(rows, tmp_path):
     (tmp_path / "csv" / "two.csv").unlink()
     (tmp_path / "csv" / "two.csv.gz").write_bytes(packed)
     for kind in ("parquet", "csv"):
-        assert learn(str(tmp_path / kind), "label", model="naive").fitted.census.n_rows == N
+        assert fit_model(str(tmp_path / kind), "label", model="naive").fitted.counts.n_rows == N
 
 
 def test_a_folder_of_several_formats_is_refused(rows, tmp_path):
     write_csv(rows, tmp_path / "one.csv")
     (tmp_path / "two.tsv").write_text((tmp_path / "one.csv").read_text().replace(",", "\t"))
     with pytest.raises(SourceError) as error:
-        learn(str(tmp_path), "label", model="naive")
-    assert (error.value.where, error.value.value) == (str(tmp_path), ["csv", "tsv"])
+        fit_model(str(tmp_path), "label", model="naive")
+    assert (error.value.source, error.value.value) == (str(tmp_path), ["csv", "tsv"])
 
 
 def test_one_spelling_of_missing_is_not_read_letter_by_letter(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("code,y\n" + "A,p\nN,q\nNA,p\nA,q\n" * 10)
     model = cd.fit(str(path), target="y", na="NA", model="naive")
-    assert model.census_.plan.parts[0].levels[0].values == ("A", "N")
-    assert model.census_.tallies[0].n.sum() == 30
+    assert model.counts_.plan.parts[0].levels[0].values == ("A", "N")
+    assert model.counts_.tallies[0].n.sum() == 30

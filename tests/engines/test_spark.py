@@ -14,21 +14,21 @@ from tests.engines.test_counts import written
 from tests.engines.test_engines import same
 
 import candide as cd
-from candide.engines.base import Rows, engine
-from candide.engines.prepare import prepare
+from candide.data.table import Table
+from candide.engines.base import LabelledSource, get_engine
+from candide.engines.planning import prepare_source
 from candide.engines.spark.engine import Spark
 from candide.engines.spark.source import SparkSource
-from candide.engines.sql.long import HEADER
+from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError, SourceError
-from candide.rows.table import Table
-from candide.tasks.counts import counting_query, learn_counts
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.look import look
-from candide.tasks.predict import predict
-from candide.tasks.validate import cross_validate
+from candide.operations.fit import fit_model
+from candide.operations.fit_counts import fit_from_counts, make_counting_query
+from candide.operations.predict import predict
 from candide.testing import check_engine
-from candide.testing.laws import same_state
+from candide.testing.laws import check_same_state
+from candide.validation.cross_validation import cross_validate
+from candide.validation.evaluation import evaluate
+from candide.weighted.sample import draw_sample
 
 pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
 
@@ -46,26 +46,26 @@ def test_a_pasted_query_counts_times_in_no_zone(spark):
     ] * 10
     t = pa.array(times, pa.timestamp("us", "UTC"))
     rows = pa.table({"t": t, "s": ["${spark.app.name}", "b"] * 20, "y": ["a", "b", "b", "a", "a"] * 8})
-    query = counting_query(rows, "y", table="pasted", dialect="spark", events={"t": "categorical"})
+    query = make_counting_query(rows, "y", table="pasted", dialect="spark", events={"t": "categorical"})
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         spark.createDataFrame(rows).selectExpr("CAST(t AS TIMESTAMP_LTZ) AS t", "s", "y").createOrReplaceTempView(
             "pasted"
         )
-        found = learn_counts(written(HEADER, map(tuple, spark.sql(query).collect())))
+        found = fit_from_counts(written(HEADER, map(tuple, spark.sql(query).collect())))
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
         spark.catalog.dropTempView("pasted")
-    same(found.fitted.census, learn(rows, "y", model="naive", events={"t": "categorical"}).fitted.census)
+    same(found.fitted.counts, fit_model(rows, "y", model="naive", events={"t": "categorical"}).fitted.counts)
     with pytest.raises(InputError) as error:
-        counting_query(rows.rename_columns(["t", "${s}", "y"]), "y", table="pasted", dialect="spark")
+        make_counting_query(rows.rename_columns(["t", "${s}", "y"]), "y", table="pasted", dialect="spark")
     assert error.value.column == "${s}"
 
 
 def test_it_keeps_the_laws_on_executors(spark):
     """Rows that are made anew each time are counted by no query; those that are read are in the test of a cluster."""
-    check_engine(engine("spark"), lambda table: spark.createDataFrame(table).repartition(2))
+    check_engine(get_engine("spark"), lambda table: spark.createDataFrame(table).repartition(2))
 
 
 @pytest.fixture(scope="module")
@@ -102,22 +102,24 @@ def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model, is_
     """By queries of rows that are only read, with all laws that queries say; else on executors."""
     frame = spark.createDataFrame(mixed)
     frame = frame if is_read else frame.repartition(3).localCheckpoint()
-    with engine("spark").open(frame) as source:
+    with get_engine("spark").open(frame) as source:
         assert source.answers("label", "w") == is_read
-    mine, theirs = (learn(rows, "label", model=model, weight="w") for rows in (frame, Table.of(frame.toArrow())))
-    assert mine.fitted.census.n_rows == 588
+    mine, theirs = (
+        fit_model(rows, "label", model=model, weight="w") for rows in (frame, Table.from_data(frame.toArrow()))
+    )
+    assert mine.fitted.counts.n_rows == 588
     assert mine.fitted.plan == theirs.fitted.plan
     assert not spark.catalog.listTables()
-    for a, b in zip(mine.fitted.census.tallies, theirs.fitted.census.tallies, strict=True):
-        same_state(a, b, 1e-9)
-    assert [remark.code for remark in mine.remarks] == [remark.code for remark in theirs.remarks]
+    for a, b in zip(mine.fitted.counts.tallies, theirs.fitted.counts.tallies, strict=True):
+        check_same_state(a, b, 1e-9)
+    assert [remark.code for remark in mine.notes] == [remark.code for remark in theirs.notes]
     p, q = (predict(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
     np.testing.assert_allclose(p["p_yes"].to_numpy(), q["p_yes"].to_numpy(), atol=1e-9)
 
 
 def counted(rows):
     """The rows of a census, and the values of each of its tallies."""
-    census = learn(rows, "y", model="naive").fitted.census
+    census = fit_model(rows, "y", model="naive").fitted.counts
     each = [tally.arrays() for tally in census.tallies]
     return [census.n_rows, *(arrays["n" if "n" in arrays else "counts"].sum() for arrays in each)]
 
@@ -137,7 +139,7 @@ def test_rows_that_are_malformed_are_dropped_from_all_counts(spark, tmp_path, fo
     try:
         read = spark.read.format(form).schema("a double, b double, s string, y string")
         read = read.options(mode="DROPMALFORMED").load(str(path))
-        with engine("spark").open(read) as source:
+        with get_engine("spark").open(read) as source:
             assert not source.answers("y", None)
         assert counted(read) == counted(read.toArrow()) == [257, 2 * 257, 257]
     finally:
@@ -150,9 +152,9 @@ def test_floats_of_32_bits_are_their_shortest_decimals(spark):
     rows = pa.table({"x": x, "far": np.resize([1e17, 1.0, 1e-9, -1e17], 90), "y": ["a", "b"] * 45})
     frame = spark.createDataFrame(rows)
     how = {"events": {"x": "categorical"}, "model": "naive"}
-    same(learn(frame, "y", **how).fitted.census, learn(rows, "y", **how).fitted.census)
-    by_float = learn(frame.drop("y"), "x", model="naive").fitted.census
-    same(by_float, learn(rows.drop_columns("y"), "x", model="naive").fitted.census)
+    same(fit_model(frame, "y", **how).fitted.counts, fit_model(rows, "y", **how).fitted.counts)
+    by_float = fit_model(frame.drop("y"), "x", model="naive").fitted.counts
+    same(by_float, fit_model(rows.drop_columns("y"), "x", model="naive").fitted.counts)
     assert by_float.labels.values == (0.1, 0.3, 1727290400.0)
 
 
@@ -160,9 +162,9 @@ def test_a_name_that_looks_like_a_setting_is_a_name(spark):
     spark.conf.set("candide.test", "other")
     rows = pa.table({"${candide.test}": np.sin(range(90)), "other": np.arange(90.0), "y": ["a", "b", "b"] * 30})
     try:
-        with engine("spark").open(spark.createDataFrame(rows)) as source:
+        with get_engine("spark").open(spark.createDataFrame(rows)) as source:
             assert source.answers("y", None)
-            same(learn(source, "y", model="naive").fitted.census, learn(rows, "y", model="naive").fitted.census)
+            same(fit_model(source, "y", model="naive").fitted.counts, fit_model(rows, "y", model="naive").fitted.counts)
     finally:
         spark.conf.unset("candide.test")
     assert spark.conf.get("spark.sql.variable.substitute") == "true"
@@ -176,21 +178,21 @@ def test_rows_that_may_be_others_again_are_counted_once(spark):
     changing += ["randstr(1) < 'V'", "uniform(0, 10) < 5", "uuid() < '8'", "x < rand()", "x < unix_timestamp()"]
     changing += ["hex(aes_encrypt(c, '0000111122223333')) < '8'", "x < unix_timestamp(now())", "c < current_date()"]
     for filtered in changing:
-        with engine("spark").open(some.filter(filtered)) as source:
+        with get_engine("spark").open(some.filter(filtered)) as source:
             assert not source.answers("y", None), filtered
     assert len(set(counted(some.filter(changing[0])))) == 1
     stored = some.filter("x < rand()").cache()
     for same_again in (some.filter("x < 0.5"), stored, stored.union(some)):
-        with engine("spark").open(same_again) as source:
+        with get_engine("spark").open(same_again) as source:
             assert source.answers("y", None)
     stored.unpersist()
-    with engine("spark").open(stored.union(some.filter("x < rand()"))) as source:
+    with get_engine("spark").open(stored.union(some.filter("x < rand()"))) as source:
         assert not source.answers("y", None)
 
 
 def test_names_that_differ_in_case_only(spark):
     frame = spark.range(90).selectExpr("sin(id) AS x", "cos(id) AS X", "id % 2 AS y")
-    census = learn(frame, "y", model="naive").fitted.census
+    census = fit_model(frame, "y", model="naive").fitted.counts
     waves = np.sin(np.arange(90)), np.cos(np.arange(90))
     want = [[wave[k::2].mean() for wave in waves] for k in range(2)]
     np.testing.assert_allclose(census.tallies[0].mean, want, atol=1e-12)
@@ -199,19 +201,19 @@ def test_names_that_differ_in_case_only(spark):
 class Patient(Spark):
     """As if a few partitions were very many."""
 
-    most_parts, added_at_once = 3, 2
+    max_partitions, add_group_size = 3, 2
 
 
 def test_results_of_many_partitions_are_added_on_executors(spark):
     frame = spark.range(2000, numPartitions=7).selectExpr("sin(id) AS x", "id % 3 AS y", "string(id % 7) AS z")
     x = np.sin(np.arange(2000))
     with Patient().open(frame) as source:
-        census = learn(source, "y", model="naive").fitted.census
-        seen = look(Rows(source, "y"), prepare(source, "y"), rows=500)
+        census = fit_model(source, "y", model="naive").fitted.counts
+        seen = draw_sample(LabelledSource(source, "y"), prepare_source(source, "y"), rows=500)
     np.testing.assert_allclose(census.tallies[0].mean[:, 0], [x[k::3].mean() for k in range(3)], atol=1e-12)
-    np.testing.assert_allclose(seen.table.column("x"), x[seen.row])
+    np.testing.assert_allclose(seen.table.column("x"), x[seen.row_number])
     assert len(seen) == 500
-    assert len(set(seen.row // 286)) == 7
+    assert len(set(seen.row_number // 286)) == 7
 
 
 def test_folds_are_the_same_again_or_refused(spark, mixed):
@@ -231,18 +233,18 @@ def test_folds_are_the_same_again_or_refused(spark, mixed):
 def test_what_cannot_be_read_is_named(spark):
     nested = spark.sql("SELECT id AS x, array(id) AS many, id % 2 AS y FROM range(50)")
     with pytest.raises(InputError) as caught:
-        learn(nested, "y", events={"many": "gaussian"})
+        fit_model(nested, "y", events={"many": "gaussian"})
     assert caught.value.column == "many"
     with pytest.raises(InputError) as caught:
-        learn(spark.sql("SELECT make_interval(0, 0, 0, 1) AS v, id % 2 AS y FROM range(50)"), "y")
+        fit_model(spark.sql("SELECT make_interval(0, 0, 0, 1) AS v, id % 2 AS y FROM range(50)"), "y")
     assert caught.value.column == "v"
     with pytest.raises(SourceError) as caught:
-        learn(spark.sql("SELECT id AS x, 1 AS x, id % 2 AS y FROM range(50)"), "y")
+        fit_model(spark.sql("SELECT id AS x, 1 AS x, id % 2 AS y FROM range(50)"), "y")
     assert caught.value.value == "x"
     with pytest.raises(InputError, match="no rows"):
-        learn(spark.sql("SELECT 1 AS x, 2 AS y WHERE 1 = 0"), "y")
+        fit_model(spark.sql("SELECT 1 AS x, 2 AS y WHERE 1 = 0"), "y")
     with pytest.raises(InputError) as caught:
-        learn(
+        fit_model(
             spark.sql("SELECT if(id = 40, double('inf'), sin(id)) AS x, id % 2 AS y FROM range(50)"), "y", model="naive"
         )
     assert caught.value.column == "x"
@@ -252,8 +254,8 @@ def test_an_address_names_a_table_a_path_or_a_query(spark, tmp_path):
     spark.range(60).selectExpr("sin(id) AS x", "id % 2 AS y").write.parquet(str(tmp_path / "rows.parquet"))
     spark.read.parquet(str(tmp_path / "rows.parquet")).createOrReplaceTempView("rows")
     for what in ("rows", str(tmp_path / "rows.parquet"), "select * from rows"):
-        assert cd.fit(f"spark://local::{what}", target="y").fitted_.census.n_rows == 60
-    assert cd.fit("spark://local", target="y", table="rows").fitted_.census.n_rows == 60
+        assert cd.fit(f"spark://local::{what}", target="y").fitted_.counts.n_rows == 60
+    assert cd.fit("spark://local", target="y", table="rows").fitted_.counts.n_rows == 60
     for what in ("no_such_table", str(tmp_path / "none.parquet")):
         with pytest.raises(SourceError) as caught:
             cd.fit(f"spark://local::{what}", target="y")
@@ -297,7 +299,7 @@ def test_through_the_command_line(spark, tmp_path):
     assert ask("evaluate", data, *folds)["accuracy"]["value"] == ask("evaluate", rows, *folds)["accuracy"]["value"]
     for command, left in (("update", 400), ("forget", 200)):
         assert run(command, model, data).exit_code == 0
-        assert cd.load(model).fitted_.census.n_rows == left
+        assert cd.load(model).fitted_.counts.n_rows == left
     assert run("check", data, "--target", "y").exit_code == 0
 
 
@@ -312,7 +314,7 @@ def test_executors_without_the_package_are_told_of(spark, monkeypatch):
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/python3")
     monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", "")
     with pytest.raises(SourceError) as caught:
-        learn(frame, "y", model="naive")
+        fit_model(frame, "y", model="naive")
     assert "PYSPARK_PYTHON" in caught.value.remedy
 
 
@@ -320,8 +322,8 @@ def test_executors_without_the_package_are_told_of(spark, monkeypatch):
 def test_a_wrong_address_is_refused_at_once(address, monkeypatch):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     with pytest.raises(SourceError) as caught:
-        learn(address, "y")
-    assert caught.value.where == address
+        fit_model(address, "y")
+    assert caught.value.source == address
     assert caught.value.remedy
 
 
@@ -329,4 +331,4 @@ def test_no_java_is_told_of(monkeypatch, tmp_path):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ImportError, match="JRE"):
-        learn("spark://local::rows", "y")
+        fit_model("spark://local::rows", "y")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tests.engines.spark_session import cluster, needs_spark, session, stop
 
-from candide.engines.base import engine
+from candide.engines.base import get_engine
 from candide.engines.spark.engine import Spark
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
 from candide.testing import check_engine
 
 pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
@@ -27,13 +27,13 @@ def two_workers(tmp_path_factory):
 
 def test_it_keeps_the_laws(two_workers):
     spark, _ = two_workers
-    check_engine(engine("spark"), spark.createDataFrame)
+    check_engine(get_engine("spark"), spark.createDataFrame)
 
 
 class OnExecutors(Spark):
     """It counts nothing by queries."""
 
-    counts = frozenset()
+    tally_kinds = frozenset()
 
 
 def test_a_worker_is_lost_in_the_middle(two_workers):
@@ -47,15 +47,15 @@ def test_a_worker_is_lost_in_the_middle(two_workers):
         return max((s.numCompletedTasks for s in stages if s and s.numTasks == parts), default=0)
 
     with ThreadPoolExecutor(1) as pool, OnExecutors().open(rows) as source:
-        fit = pool.submit(learn, source, "y", model="naive")
+        fit = pool.submit(fit_model, source, "y", model="naive")
         while done() < 3 and not fit.done():
             time.sleep(0.01)
         assert not fit.done()
         stop(worker)
         fitted = fit.result().fitted
     x = np.sin(np.arange(n))
-    moments = fitted.census.tallies[0]
-    assert fitted.census.n_rows == n
+    moments = fitted.counts.tallies[0]
+    assert fitted.counts.n_rows == n
     np.testing.assert_array_equal(moments.n[:, 0], [n / 3] * 3)
     np.testing.assert_allclose(moments.mean[:, 0], [x[k::3].mean() for k in range(3)], atol=1e-12)
     assert predict(fitted, rows).count() == n

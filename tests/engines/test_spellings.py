@@ -7,12 +7,12 @@ import pyarrow as pa
 import pytest
 
 from candide.errors import InputError
-from candide.model.fitted import Fitted
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like
-from candide.tasks.validate import cross_validate
+from candide.model.fitted import FittedModel
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like
+from candide.validation.cross_validation import cross_validate
+from candide.validation.evaluation import evaluate
 
 N = 120
 
@@ -57,25 +57,25 @@ def same(a, b):
 def test_counted_scored_and_updated_alike(rows, tmp_path, comma, missing):
     path = write(tmp_path / "rows.csv", rows, ";" if comma else ",", comma, missing)
     table = typed(rows, len(missing))
-    here, there = learn(path, "y", model="naive"), learn(table, "y", model="naive")
-    same(here.fitted.census, there.fitted.census)
+    here, there = fit_model(path, "y", model="naive"), fit_model(table, "y", model="naive")
+    same(here.fitted.counts, there.fitted.counts)
     assert {c.name: c.kind for c in here.columns} == {"size": "number", "day": "date", "at": "date", "kind": "category"}
-    assert any("decimal commas" in note for note in here.notes) == comma
-    assert any("taken as missing" in note for note in here.notes) == bool(missing)
+    assert any("decimal commas" in note for note in here.note_texts) == comma
+    assert any("taken as missing" in note for note in here.note_texts) == bool(missing)
     assert predict(here.fitted, path).equals(predict(here.fitted, table))
     assert evaluate(here.fitted, path).log_loss == pytest.approx(evaluate(here.fitted, table).log_loss, rel=1e-12)
     total = [cross_validate(source, "y", folds=4, model="naive").total.log_loss for source in (path, table)]
     assert total[0] == pytest.approx(total[1], rel=1e-12)
-    fitted = Fitted(here.fitted.census, target="y")
+    fitted = FittedModel(here.fitted.counts, target="y")
     same(count_like(fitted, path), count_like(fitted, table))
 
 
 def test_a_comma_before_three_digits_may_part_thousands(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("price;y\n" + "1,250;a\n2,300;b\n3,125;a\n" * 9)
-    learned = learn(str(path), "y", events={"price": "gaussian"}, model="naive")
-    assert learned.fitted.census.tallies[0].mean.tolist() == [[2187.5], [2300.0]]
-    assert [remark.code for remark in learned.remarks] == ["read-as-open"]
+    learned = fit_model(str(path), "y", events={"price": "gaussian"}, model="naive")
+    assert learned.fitted.counts.tallies[0].mean.tolist() == [[2187.5], [2300.0]]
+    assert [remark.code for remark in learned.notes] == ["read-as-open"]
 
 
 def test_a_column_of_mostly_numbers_is_pointed_out(tmp_path):
@@ -83,7 +83,7 @@ def test_a_column_of_mostly_numbers_is_pointed_out(tmp_path):
     path.write_text(
         "age,n,y\n" + "".join(f"{20 + i},{i % 5},{'ab'[i % 2]}\n" for i in range(40)) + "old,1,a\nyoung,2,b\n"
     )
-    notes = learn(str(path), "y", model="naive").notes
+    notes = fit_model(str(path), "y", model="naive").note_texts
     assert notes[0].startswith("column 'age' is read as text because of 'old', 'young'; to read it as numbers, mend")
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_number_further_down_is_named(rows, tmp_path):
     many = [lines[0], *lines[1:] * 250, "much;2024-01-01;2024-01-01 00:00:00;b;no"]
     (tmp_path / "rows.csv").write_text("\n".join(many) + "\n")
     with pytest.raises(InputError, match="is not a number") as error:
-        learn(path, "y", model="naive")
+        fit_model(path, "y", model="naive")
     assert (error.value.column, error.value.value) == ("size", "much")
 
 
@@ -112,7 +112,7 @@ def test_the_error_names_column_value_and_what_was_expected(values, kind, missin
     head = "".join(f"{values[i % len(values)]},{'ab'[i % 2]}\n" for i in range(30_000))
     path.write_text(f"x,y\n{head}soon,a\n")
     with pytest.raises(InputError, match=f"is not a {kind}") as error:
-        learn(str(path), "y", model="naive")
+        fit_model(str(path), "y", model="naive")
     assert (error.value.column, error.value.value) == ("x", "soon")
     assert "--event x=categorical" in error.value.remedy
     assert "--na 'soon'" in error.value.remedy

@@ -18,14 +18,14 @@ import candide as cd
 from candide.engines.duckdb import folders
 from candide.errors import InputError, MergeError, UnknownNameError
 from candide.events import Text
-from candide.explain.terms import document_terms
-from candide.explain.voices import voices
+from candide.explain.terms import list_terms
+from candide.explain.words import document_words
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like
 from candide.report import summary
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like
-from candide.tasks.validate import cross_validate
+from candide.validation.cross_validation import cross_validate
+from candide.validation.evaluation import evaluate
 
 
 def made(n=1200, seed=0):
@@ -98,25 +98,25 @@ def test_words_and_looks_of_real_messages_are_better_together():
 def test_each_column_of_text_is_a_block_of_its_own():
     X, y = made(60)
     model = cd.NaiveBayes(events={"title": Text(ngrams=(1, 2)), "body": Text()}).fit(X, y)
-    parts = {part.columns: part.event.name for part in model.census_.plan.parts}
+    parts = {part.columns: part.event.name for part in model.counts_.plan.parts}
     assert parts == {("body",): "text", ("title",): "text", ("hour",): "gaussian", ("sender",): "categorical"}
     auto = cd.NaiveBayes().fit(X, y)  # free text is recognised
-    assert {part.columns for part in auto.census_.plan.parts if part.event.name == "text"} == {("body",), ("title",)}
+    assert {part.columns for part in auto.counts_.plan.parts if part.event.name == "text"} == {("body",), ("title",)}
 
 
 def test_top_terms_of_each_column_of_text():
     X, y = made(200)
     model = cd.NaiveBayes(events={"title": Text(), "body": Text(bits=16)}).fit(X, y)
     alone = cd.TextNB(weights=None).fit(X["title"], y)
-    assert model.top_terms("bill", 3, column="title") == alone.top_terms("bill", 3)
-    assert all(top.term.startswith("bucket ") for top in model.top_terms("bill", 3, column="body"))
+    assert model.top_words("bill", 3, column="title") == alone.top_words("bill", 3)
+    assert all(top.word.startswith("bucket ") for top in model.top_words("bill", 3, column="body"))
     with pytest.raises(UnknownNameError, match="Known: body, title"):
-        model.top_terms("bill")
+        model.top_words("bill")
     with pytest.raises(UnknownNameError) as error:
-        model.top_terms("spam", column="title")
+        model.top_words("spam", column="title")
     assert error.value.value == "spam"
     with pytest.raises(InputError, match="no column of text"):
-        cd.NaiveBayes().fit({"hour": X["hour"]}, y).top_terms("bill")
+        cd.NaiveBayes().fit({"hour": X["hour"]}, y).top_words("bill")
 
 
 def test_the_joint_is_the_sum_of_the_columns():
@@ -171,13 +171,13 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending, event):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",")
-    learned = learn(str(path), "kind", events={"body": event}, model="naive")
+    learned = fit_model(str(path), "kind", events={"body": event}, model="naive")
     want = cd.NaiveBayes(events={"body": event}).fit(X, y)
-    assert learned.fitted.census.n_rows == 300
+    assert learned.fitted.counts.n_rows == 300
     scored = predict(learned.fitted, str(path))
     np.testing.assert_allclose(scored["p_bill"].to_numpy(), want.predict_proba(X)[:, 0], rtol=1e-7, atol=1e-12)
     more = count_like(learned.fitted, str(path))
-    assert (learned.fitted.census + more).class_weight.sum() == 600
+    assert (learned.fitted.counts + more).class_weight.sum() == 600
 
 
 def test_folds_of_a_table_are_counted_apart():
@@ -185,15 +185,15 @@ def test_folds_of_a_table_are_counted_apart():
     validation = cross_validate({**X, "kind": y.tolist()}, "kind", folds=5, model="naive")
     assert validation.total.n == 600
     assert validation.total.metrics()["accuracy"] > 0.75
-    assert validation.learned.fitted.census.n_rows == 600
+    assert validation.fit_result.fitted.counts.n_rows == 600
 
 
 def test_free_text_is_recognised_in_a_real_table():
-    learned = learn(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
-    assert [(c.name, c.event) for c in learned.columns] == [("text", "text")]
+    learned = fit_model(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
+    assert [(c.name, c.default_event) for c in learned.columns] == [("text", "text")]
     table = pq.read_table(data.corpus("sms_spam"))
     want = cd.TextNB(weights=None).fit(table["text"], table["class"].to_pylist())
-    assert learned.fitted.census.tallies[0].n_terms == want.census_.tallies[0].n_terms
+    assert learned.fitted.counts.tallies[0].n_tokens == want.counts_.tallies[0].n_tokens
     scores = evaluate(learned.fitted, data.corpus("sms_spam"))
     assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))
 
@@ -218,7 +218,7 @@ def mail(tmp_path):
 
 def test_a_folder_of_folders_is_a_table_of_documents(mail):
     model = cd.fit(str(mail), target="class", model="naive")
-    assert model.census_.class_weight.tolist() == [4.0, 4.0]
+    assert model.counts_.class_weight.tolist() == [4.0, 4.0]
     assert model.predict({"text": ["free lunch call", "see you"]}).tolist() == ["spam", "ham"]
 
 
@@ -227,18 +227,18 @@ def test_files_of_another_encoding(mail):
     with pytest.raises(InputError, match=r"ham/x: .* at byte 3, read as utf-8; pass another encoding"):
         cd.fit(str(mail), target="class", model="naive")
     for reading, word in (({"encoding": "latin-1"}, "café"), ({"errors": "ignore"}, "caf")):
-        assert word in cd.fit(str(mail), target="class", **reading, model="naive").census_.tallies[0].words()
+        assert word in cd.fit(str(mail), target="class", **reading, model="naive").counts_.tallies[0].token_texts()
 
 
 def test_files_are_read_some_at_a_time_and_as_often_as_they_are_asked_for(mail, monkeypatch):
-    want = cd.fit(str(mail), target="class", model="naive").census_
-    monkeypatch.setattr(folders, "_ROWS", 3)
-    files = folders.Files(mail)
+    want = cd.fit(str(mail), target="class", model="naive").counts_
+    monkeypatch.setattr(folders, "_BATCH_FILES", 3)
+    files = folders.DocumentFolder(mail)
     rows = pa.table(files)
     assert [len(chunk) for chunk in rows["text"].chunks] == [3, 3, 2]
     assert rows == pa.table(files)
-    got = cd.fit(str(mail), target="class", model="naive").census_
-    assert sorted(got.tallies[0].words()) == sorted(want.tallies[0].words())
+    got = cd.fit(str(mail), target="class", model="naive").counts_
+    assert sorted(got.tallies[0].token_texts()) == sorted(want.tallies[0].token_texts())
     assert got.n_rows == 8
 
 
@@ -246,7 +246,7 @@ def test_folders_of_tables_stay_tables(tmp_path):
     for year in ("2023", "2024"):
         (tmp_path / year).mkdir()
         pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), tmp_path / year / "part.parquet")
-    assert cd.fit(str(tmp_path), target="y", model="naive").census_.n_rows == 4
+    assert cd.fit(str(tmp_path), target="y", model="naive").counts_.n_rows == 4
 
 
 def test_one_document_from_the_command_line(mail, tmp_path):
@@ -290,7 +290,7 @@ def _through(door, values, path):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             model = cd.BayesClassifier().fit({"said": np.array(values, object)}, table["y"].to_pylist())
-        remarks = [one.message.remark for one in told if hasattr(one.message, "remark")]
+        remarks = [one.message.note for one in told if hasattr(one.message, "note")]
         return model.fitted_.plan.parts[0].event.name, remarks
     if door == "csv":
         table.to_pandas().to_csv(path / "rows.csv", index=False)
@@ -298,8 +298,8 @@ def _through(door, values, path):
     else:
         pq.write_table(table, path / "rows.parquet")
         data = path / "rows.parquet"
-    learned = learn(data, "y")
-    return learned.fitted.plan.parts[0].event.name, learned.remarks
+    learned = fit_model(data, "y")
+    return learned.fitted.plan.parts[0].event.name, learned.notes
 
 
 @pytest.mark.parametrize("door", ["arrays", "csv", "parquet"])
@@ -333,19 +333,23 @@ def test_titles_that_are_all_different_say_how_to_count_them(door, tmp_path):
 def test_a_model_that_took_text_for_categories_says_how_to_count_it():
     rows = {"size": ["big", "small", "big"] * 2, "said": _messages(6), "y": ["a", "b"] * 3}
     with pytest.raises(InputError, match="no column of text") as error:
-        summary.of_text(learn(rows, "y", model="naive").fitted, "free prize")
+        summary.summarize_text(fit_model(rows, "y", model="naive").fitted, "free prize")
     assert "--event said=text" in error.value.remedy
     with pytest.raises(InputError, match="no column of text") as error:
-        summary.of_text(learn({"n": [1.5, 2.5] * 9, "y": ["a", "b"] * 9}, "y", model="naive").fitted, "free prize")
+        summary.summarize_text(
+            fit_model({"n": [1.5, 2.5] * 9, "y": ["a", "b"] * 9}, "y", model="naive").fitted, "free prize"
+        )
     assert not error.value.remedy
 
 
 def test_the_words_that_decided_name_both_classes():
     texts, y = ["free prize", "lunch today", "rain and wind"] * 4, ["spam", "friend", "weather"] * 4
-    found = summary.of_text(cd.TextNB(weights=None, class_prior=[0.5, 0.3, 0.2]).fit(texts, y), "free lunch prize")
-    assert (found.prediction, found.against) == ("spam", "friend")
+    found = summary.summarize_text(
+        cd.TextNB(weights=None, class_prior=[0.5, 0.3, 0.2]).fit(texts, y), "free lunch prize"
+    )
+    assert (found.prediction, found.runner_up) == ("spam", "friend")
     assert "Words that decided for spam over friend" in str(found)
-    two = summary.of_text(cd.TextNB(weights=None).fit(texts[:2], y[:2]), "free prize")
+    two = summary.summarize_text(cd.TextNB(weights=None).fit(texts[:2], y[:2]), "free prize")
     assert "Words that decided\n" in str(two)
 
 
@@ -353,8 +357,8 @@ def test_the_words_that_decided_name_both_classes():
 def test_hashed_terms_have_one_name(signed):
     texts, y = _messages(40), ["a", "b"] * 20
     model = cd.TextNB(bits=16, signed=signed, weights=None).fit(texts, y)
-    best = {top.term for top in model.top_terms("a", 10_000)} | {top.term for top in model.top_terms("b", 10_000)}
-    decided = {one.term for one in document_terms(model.fitted_, texts[0], n=100)}
+    best = {top.word for top in model.top_words("a", 10_000)} | {top.word for top in model.top_words("b", 10_000)}
+    decided = {one.word for one in document_words(model.fitted_, texts[0], limit=100)}
     assert len(decided) > 3
     assert decided <= best
 
@@ -362,11 +366,15 @@ def test_hashed_terms_have_one_name(signed):
 def test_a_column_of_text_is_as_strong_in_the_file_as_before(tmp_path):
     model = cd.BayesClassifier().fit({"said": _messages(60)}, ["a", "b"] * 30)
     model.save(tmp_path / "said.candide")
-    assert voices(cd.load(tmp_path / "said.candide").fitted_)[0].strength == voices(model.fitted_)[0].strength
+    assert (
+        list_terms(cd.load(tmp_path / "said.candide").fitted_)[0].importance == list_terms(model.fitted_)[0].importance
+    )
 
 
 def test_models_that_count_text_otherwise_are_told_in_a_sentence():
     rows = {"said": _messages(20), "y": ["a", "b"] * 10}
-    one, other = (learn(rows, "y", model="naive", events={"said": event}).fitted for event in ("text", "categorical"))
+    one, other = (
+        fit_model(rows, "y", model="naive", events={"said": event}).fitted for event in ("text", "categorical")
+    )
     with pytest.raises(MergeError, match=r"^column 'said' is counted as Text.* and column 'said' is counted as Cat"):
-        one.census + other.census
+        one.counts + other.counts

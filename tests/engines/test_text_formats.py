@@ -11,8 +11,8 @@ import pytest
 from tests.engines.spark_session import needs_spark, session
 
 import candide as cd
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.rows.remarks import RemarkWarning
 
 N = 240
 RNG = np.random.default_rng(7)
@@ -56,7 +56,7 @@ def notes(call):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         found = call()
-    kept = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
+    kept = [one.message.note for one in told if isinstance(one.message, DataWarning)]
     return found, sorted(str(r) for r in kept if r.code in ("read-as", "read-as-open", "taken-as-missing"))
 
 
@@ -73,7 +73,7 @@ def test_a_frame_gives_the_model_of_the_file(model, path):
         np.testing.assert_allclose(found.predict_proba(make(COLUMNS)), expected, rtol=1e-9, err_msg=name)
         found, same = notes(lambda make=make: estimator().fit(make(COLUMNS), Y))
         assert same == told, name
-        assert found.fitted_.spelled == want.fitted_.spelled
+        assert found.fitted_.text_formats == want.fitted_.text_formats
         assert found.fitted_.dates == want.fitted_.dates == {"day", "slashes", "iso"}
         assert found.fitted_.times == want.fitted_.times == {"clock", "waited", "late"}
         np.testing.assert_allclose(found.predict_proba(make(COLUMNS)), expected, rtol=1e-9, err_msg=name)
@@ -126,8 +126,8 @@ KEPT = {
 def test_what_is_neither_stays_a_category(case):
     X, y = {"x": KEPT[case] * 20}, ["a", "b", "a"] * 20
     for model in (cd.NaiveBayes().fit(X, y), cd.fit({**X, "y": y}, target="y", model="naive")):
-        assert [part.event.name for part in model.census_.plan.parts] == ["categorical"]
-        assert model.fitted_.spelled == {}
+        assert [part.event.name for part in model.counts_.plan.parts] == ["categorical"]
+        assert model.fitted_.text_formats == {}
 
 
 def test_categories_that_are_declared_are_not_read():
@@ -141,13 +141,13 @@ def test_categories_that_are_declared_are_not_read():
         cd.fit(coded.assign(y=y), target="y", model="naive"),
         cd.fit({"x": texts, "y": y}, target="y", model="naive", events={"x": "categorical"}),
     ):
-        assert model.census_.plan.parts[0].levels[0].values == ("€ 5", "€ 6", "€ 7")
+        assert model.counts_.plan.parts[0].levels[0].values == ("€ 5", "€ 6", "€ 7")
 
 
 def test_what_is_asked_for_as_numbers_is_read():
     X, y = {"x": ["1.234,5", "20", "300"] * 20, "n": ["1", "2", "4"] * 20}, ["a", "b", "a"] * 20
     model = cd.NaiveBayes("gaussian").fit(X, y)
-    assert model.census_.tallies[0].mean[1].tolist() == [20.0, 2.0]
+    assert model.counts_.tallies[0].mean[1].tolist() == [20.0, 2.0]
 
 
 def test_a_value_further_down_that_does_not_fit_is_named():
@@ -182,7 +182,7 @@ def test_chunks_are_read_as_all_rows_are(first):
         if start < 36:
             rows = {name: values[start:stop] for name, values in X.items()}
             part.partial_fit(rows, labels[start:stop], classes=["a", "b"])
-    assert part.fitted_.spelled == whole.fitted_.spelled
+    assert part.fitted_.text_formats == whole.fitted_.text_formats
     np.testing.assert_allclose(part.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
 
 
@@ -232,7 +232,7 @@ def kept_as_text(data, **options):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         cd.fit(data, target="y", model="naive", **options)
-    kept = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
+    kept = [one.message.note for one in told if isinstance(one.message, DataWarning)]
     return {remark.columns: remark.remedy for remark in kept if remark.code == "text-kept"}
 
 

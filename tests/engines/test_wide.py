@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from candide.engines.base import open_source
-from candide.tasks import cross_validate, learn, predict
+from candide.operations import cross_validate, fit_model, predict
 
 WIDE, N = 60, 90  # columns of each kind: more than one query asks for
 
@@ -42,25 +42,25 @@ class Overheard:
 def test_no_query_counts_the_levels_of_very_many_columns(data):
     with open_source(data) as source:
         asked = Overheard(source)
-        census = learn(source, "y", model="naive").fitted.census
+        census = fit_model(source, "y", model="naive").fitted.counts
     assert len(census.plan.columns) == 3 * WIDE
-    assert max(sql.lower().count("histogram(") for sql in asked.queries) <= source.engine.most_levels
+    assert max(sql.lower().count("histogram(") for sql in asked.queries) <= source.engine.max_levels
 
 
 def test_columns_too_many_for_a_query_are_counted_as_few_are(data, table):
     """Text of a CSV that spells whole numbers is those in either way."""
     names = ["word7", "digit7", "x7"]
-    many = learn(data, "y", model="naive").fitted.census.select(names)
-    few = learn(
+    many = fit_model(data, "y", model="naive").fitted.counts.select_columns(names)
+    few = fit_model(
         data, "y", drop=[name for name in table.column_names if name not in {*names, "y"}], model="naive"
-    ).fitted.census
+    ).fitted.counts
     assert [part.levels for part in many.plan.parts] == [part.levels for part in few.plan.parts]
     for a, b in zip(many.tallies, few.tallies, strict=True):
         assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
 
 
 def test_wide_tables_are_predicted_and_validated(data):
-    scored = predict(learn(data, "y", model="naive").fitted, data, keep=["y"]).to_pydict()
+    scored = predict(fit_model(data, "y", model="naive").fitted, data, keep=["y"]).to_pydict()
     right = np.mean([a == b for a, b in zip(scored["prediction"], scored["y"], strict=True)])
     assert right > 0.9
     assert cross_validate(data, "y", folds=3, model="naive").total.n == N

@@ -10,10 +10,10 @@ from tests.cli.typed import run
 from tests.engines.test_counts import EVENTS, asked, in_duckdb, table
 from tests.engines.test_engines import same
 
-from candide.engines.reading import Reading
-from candide.engines.sql.long import FIGURES
+from candide.engines.reading import ReadOptions
+from candide.engines.sql.offline_query import FIGURE_COLUMNS
 from candide.errors import InputError, SourceError
-from candide.tasks import learn_counts
+from candide.operations import fit_from_counts
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def backslashes(lines):
 
 
 def commas(lines, thousands=False):
-    at = [i for i, name in enumerate(lines[0]) if name in FIGURES]
+    at = [i for i, name in enumerate(lines[0]) if name in FIGURE_COLUMNS]
     out = [list(line) for line in lines]
     for line in out[1:]:
         for i in (i for i in at if line[i]):
@@ -74,10 +74,10 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_way_of_writing_is_the_same(plain, name):
-    wanted = learn_counts(text_of(plain).splitlines(keepends=True))
-    found = learn_counts(WRITTEN[name](plain).splitlines(keepends=True))
-    same(found.fitted.census, wanted.fitted.census)
-    assert [one.code for one in found.remarks] == [one.code for one in wanted.remarks]
+    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True))
+    found = fit_from_counts(WRITTEN[name](plain).splitlines(keepends=True))
+    same(found.fitted.counts, wanted.fitted.counts)
+    assert [one.code for one in found.notes] == [one.code for one in wanted.notes]
 
 
 def drawn(lines) -> str:
@@ -100,7 +100,7 @@ REFUSED = {
 def test_what_would_be_a_guess_is_refused(plain, name):
     how, remedy = REFUSED[name]
     with pytest.raises(InputError) as error:
-        learn_counts(how(plain).splitlines(keepends=True))
+        fit_from_counts(how(plain).splitlines(keepends=True))
     assert remedy in error.value.remedy
 
 
@@ -108,14 +108,14 @@ def test_points_that_mark_thousands_are_refused(plain):
     at = [plain[0].index(name) for name in ("rows", "table_rows")]
     lines = [[f"{float(c) / 1000}" if i in at and c else c for i, c in enumerate(line)] for line in plain[1:]]
     with pytest.raises(InputError) as error:
-        learn_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
-    assert "thousands" in error.value.what
+        fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
+    assert "thousands" in error.value.problem
 
 
 def test_marks_of_thousands_are_read_where_the_decimal_is_said(plain):
-    wanted = learn_counts(text_of(plain).splitlines(keepends=True))
+    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True))
     lines = text_of(commas(plain, thousands=True)).splitlines(keepends=True)
-    same(learn_counts(lines, reading=Reading(decimal=".")).fitted.census, wanted.fitted.census)
+    same(fit_from_counts(lines, reading=ReadOptions(decimal=".")).fitted.counts, wanted.fitted.counts)
 
 
 @pytest.mark.parametrize(("decimal", "written"), [(",", "20.0"), (",", "1.234E5"), (".", "2,5"), (".", "1.5,000")])
@@ -123,53 +123,53 @@ def test_figures_that_the_decimal_which_is_said_does_not_fit_are_refused(plain, 
     """A point that is taken out of 20.0 would make ten times as many of them."""
     at = plain[0].index("n")
     lines = commas(plain) if decimal == "," else [list(line) for line in plain]
-    learn_counts(text_of(lines).splitlines(keepends=True), reading=Reading(decimal=decimal))
+    fit_from_counts(text_of(lines).splitlines(keepends=True), reading=ReadOptions(decimal=decimal))
     row = next(i for i, line in enumerate(lines) if line[0] == "class")
     lines[row][at] = written
     with pytest.raises(InputError) as error:
-        learn_counts(text_of(lines).splitlines(keepends=True), reading=Reading(decimal=decimal))
+        fit_from_counts(text_of(lines).splitlines(keepends=True), reading=ReadOptions(decimal=decimal))
     assert (error.value.value, error.value.row) == (written, row + 1)
     assert "--decimal" in error.value.remedy
 
 
 def test_a_result_with_points_is_not_read_with_commas(plain):
     with pytest.raises(InputError, match="no number that has ',' before decimals"):
-        learn_counts(text_of(plain).splitlines(keepends=True), reading=Reading(decimal=","))
+        fit_from_counts(text_of(plain).splitlines(keepends=True), reading=ReadOptions(decimal=","))
 
 
 def test_digits_that_a_program_left_out(plain):
     """The middle is that of the plan, so that fifteen digits lose nothing; fewer are told of."""
-    wanted = learn_counts(text_of(plain).splitlines(keepends=True)).fitted.census
-    at = [i for i, name in enumerate(plain[0]) if name in FIGURES]
+    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True)).fitted.counts
+    at = [i for i, name in enumerate(plain[0]) if name in FIGURE_COLUMNS]
     for digits, told in ((15, []), (11, ["rounded"]), (6, ["rounded"])):
         lines = [[f"{float(c):.{digits}g}" if i in at and c else c for i, c in enumerate(line)] for line in plain[1:]]
-        found = learn_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
-        assert [one.code for one in found.remarks if one.code == "rounded"] == told
+        found = fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
+        assert [one.code for one in found.notes if one.code == "rounded"] == told
         mean, sd = wanted.tallies[0].mean, (wanted.tallies[0].m2 / wanted.tallies[0].n) ** 0.5
-        assert (abs(found.fitted.census.tallies[0].mean - mean) < 10.0 ** (2 - digits) * sd).all()
+        assert (abs(found.fitted.counts.tallies[0].mean - mean) < 10.0 ** (2 - digits) * sd).all()
 
 
 def test_a_middle_that_was_changed_is_refused(plain):
     at = plain[0].index("middle")
     lines = [[*line[:at], "17.5", *line[at + 1 :]] if line[0] == "numbers" else line for line in plain]
     with pytest.raises(InputError) as error:
-        learn_counts(text_of(lines).splitlines(keepends=True))
-    assert "changed" in error.value.what
+        fit_from_counts(text_of(lines).splitlines(keepends=True))
+    assert "changed" in error.value.problem
 
 
 def test_files_in_other_encodings_packed_or_missing(plain, tmp_path):
     lines = [[cell.replace("日本", "") for cell in line] for line in plain]
     text, counts = text_of(lines), tmp_path / "counts.csv"
-    wanted = learn_counts(text.splitlines(keepends=True)).fitted.census
+    wanted = fit_from_counts(text.splitlines(keepends=True)).fitted.counts
     for encoding in ("utf-16", "cp1252"):
         counts.write_bytes(text.encode(encoding))
-        same(learn_counts(counts).fitted.census, wanted)
+        same(fit_from_counts(counts).fitted.counts, wanted)
         assert run("fit", "--from-counts", counts, "--encoding", encoding).exit_code == 0
     (tmp_path / "counts.csv.gz").write_bytes(gzip.compress(text.encode()))
-    same(learn_counts(tmp_path / "counts.csv.gz").fitted.census, wanted)
+    same(fit_from_counts(tmp_path / "counts.csv.gz").fitted.counts, wanted)
     with pytest.raises(SourceError, match="no such file"):
-        learn_counts(tmp_path / "none.csv")
+        fit_from_counts(tmp_path / "none.csv")
     counts.write_text(text.replace("\nclass", "\nclas", 1))
     with pytest.raises(SourceError) as error:
-        learn_counts(counts)
-    assert (error.value.where, error.value.line) == (str(counts), text[: text.index("\nclass")].count("\n") + 2)
+        fit_from_counts(counts)
+    assert (error.value.source, error.value.line) == (str(counts), text[: text.index("\nclass")].count("\n") + 2)

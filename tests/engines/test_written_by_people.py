@@ -12,14 +12,14 @@ import pytest
 
 import candide as cd
 from candide import store
-from candide.engines.reading import Reading
+from candide.data.notes import DataWarning
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
-from candide.rows.remarks import RemarkWarning
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.update import count_like, update
-from candide.tasks.validate import cross_validate
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
+from candide.operations.update import count_like, update
+from candide.validation.cross_validation import cross_validate
+from candide.validation.evaluation import evaluate
 
 N = 60
 
@@ -35,7 +35,7 @@ def written(tmp_path, columns, name="rows.csv", delimiter=","):
 
 def mean(learned):
     """The mean of the first column."""
-    tally = learned.fitted.census.tallies[0]
+    tally = learned.fitted.counts.tallies[0]
     return float((tally.n[:, 0] * tally.mean[:, 0]).sum() / tally.n[:, 0].sum())
 
 
@@ -71,10 +71,10 @@ VALUES = {  # what is written, what it means, and the kind of the column
 def test_read_told_and_remembered(case, packed, tmp_path):
     texts, want, kind = VALUES[case]
     path = written(tmp_path, {"x": texts * N})
-    learned = learn(path, "y", model="naive")
+    learned = fit_model(path, "y", model="naive")
     assert {c.name: c.kind for c in learned.columns} == {"x": kind}
     assert mean(learned) == pytest.approx(np.nanmean(want), rel=1e-12)
-    [told] = [remark for remark in learned.remarks if remark.code.startswith("read-as")]
+    [told] = [remark for remark in learned.notes if remark.code.startswith("read-as")]
     assert told.column == "x"
     assert "--event x=categorical" in told.remedy
     fitted = store.loads(store.dumps(learned.fitted)) if packed else learned.fitted
@@ -86,13 +86,15 @@ def test_read_told_and_remembered(case, packed, tmp_path):
             assert tally.n.sum() == (value == value)
             assert tally.mean.max(initial=0, where=tally.n > 0) == pytest.approx(max(value, 0) if value == value else 0)
             assert predict(fitted, line).num_rows == 1
-        assert update(fitted, path).rows == evaluate(fitted, path).n == len(texts) * N
-    assert cross_validate(path, "y", folds=3, model="naive").learned.fitted.spelled == learned.fitted.spelled
+        assert update(fitted, path).n_rows == evaluate(fitted, path).n == len(texts) * N
+    assert (
+        cross_validate(path, "y", folds=3, model="naive").fit_result.fitted.text_formats == learned.fitted.text_formats
+    )
 
 
 def test_the_order_of_a_date_is_remembered(tmp_path):
     texts = ["13/10/2024", "03/04/2024", "05/06/2024"] * N
-    fitted = learn(written(tmp_path, {"x": texts}), "y", model="naive").fitted
+    fitted = fit_model(written(tmp_path, {"x": texts}), "y", model="naive").fitted
     line = written(tmp_path, {"x": ["03/04/2024"]}, "line.csv")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -100,11 +102,11 @@ def test_the_order_of_a_date_is_remembered(tmp_path):
 
 
 def test_thousands_are_remembered(tmp_path):
-    fitted = learn(written(tmp_path, {"x": ["1.234,5", "2.345", "3,25"] * N}), "y", model="naive").fitted
+    fitted = fit_model(written(tmp_path, {"x": ["1.234,5", "2.345", "3,25"] * N}), "y", model="naive").fitted
     line = written(tmp_path, {"x": ["1.234"]}, "line.csv")
     assert count_like(fitted, line).tallies[0].mean.max() == 1234
     other = written(tmp_path, {"x": ["12.5"]}, "other.csv")  # cannot be spelled as the model's
-    with pytest.warns(RemarkWarning, match="written otherwise"):
+    with pytest.warns(DataWarning, match="written otherwise"):
         assert count_like(fitted, other).tallies[0].mean.max() == 12.5
 
 
@@ -128,9 +130,9 @@ OPEN = {  # a column that leaves it open, another that tells or does not, an opt
 def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
     texts, others, option, want = OPEN[case]
     columns = {"x": [texts[0], texts[1]] * N, **({"z": others * N} if others else {})}
-    learned = learn(written(tmp_path, columns), "y", reading=Reading(**option), model="naive")
-    assert learned.fitted.census.tallies[0].mean[0, 0] == want
-    [told] = [remark for remark in learned.remarks if remark.code == "read-as-open"]
+    learned = fit_model(written(tmp_path, columns), "y", reading=ReadOptions(**option), model="naive")
+    assert learned.fitted.counts.tallies[0].mean[0, 0] == want
+    [told] = [remark for remark in learned.notes if remark.code == "read-as-open"]
     assert told.column == "x"
     assert "--decimal" in told.remedy or "day-first" in told.remedy
 
@@ -138,10 +140,10 @@ def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
 def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
     head = ["1,250", "2,300"] * 15_000
     with pytest.raises(InputError) as error:
-        learn(written(tmp_path, {"x": [*head, "12,5"]}), "y", model="naive")
+        fit_model(written(tmp_path, {"x": [*head, "12,5"]}), "y", model="naive")
     assert (error.value.column, error.value.value) == ("x", "12,5")
     with pytest.raises(InputError) as error:
-        learn(written(tmp_path, {"x": [*["03/04/2024"] * 30_000, "13/04/2024"]}), "y", model="naive")
+        fit_model(written(tmp_path, {"x": [*["03/04/2024"] * 30_000, "13/04/2024"]}), "y", model="naive")
     assert (error.value.column, error.value.value) == ("x", "13/04/2024")
 
 
@@ -158,20 +160,20 @@ def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
     ],
 )
 def test_what_is_neither_stays_text(texts, tmp_path):
-    learned = learn(written(tmp_path, {"x": texts * N}), "y", model="naive")
+    learned = fit_model(written(tmp_path, {"x": texts * N}), "y", model="naive")
     assert [c.kind for c in learned.columns] == ["category"]
-    assert learned.fitted.spelled == {}
+    assert learned.fitted.text_formats == {}
 
 
 def test_codes_that_begin_with_zero_are_categories(tmp_path):
     zips = ["01234", "98101", "00501", "60601"] * N
     path = written(tmp_path, {"zip": zips})
-    learned = learn(path, "y", model="naive")
-    assert learned.fitted.census.plan.parts[0].levels[0].values == ("00501", "01234", "60601", "98101")
-    [told] = [remark for remark in learned.remarks if remark.code == "leading-zeros"]
+    learned = fit_model(path, "y", model="naive")
+    assert learned.fitted.counts.plan.parts[0].levels[0].values == ("00501", "01234", "60601", "98101")
+    [told] = [remark for remark in learned.notes if remark.code == "leading-zeros"]
     assert told.column == "zip"
     assert "--event zip=gaussian" in told.remedy
-    asked = learn(path, "y", events={"zip": "gaussian"}, model="naive")
+    asked = fit_model(path, "y", events={"zip": "gaussian"}, model="naive")
     assert mean(asked) == pytest.approx(np.mean([int(z) for z in zips]))
     line = written(tmp_path, {"zip": ["00501"]}, "line.csv")
     assert count_like(learned.fitted, line).tallies[0].counts.sum() == 1
@@ -180,33 +182,33 @@ def test_codes_that_begin_with_zero_are_categories(tmp_path):
 
 def test_asked_for_as_categories_they_stay_as_they_are_written(tmp_path):
     path = written(tmp_path, {"x": ["€ 5", "€ 6"] * N})
-    fitted = learn(path, "y", events={"x": "categorical"}, model="naive").fitted
-    assert fitted.census.plan.parts[0].levels[0].values == ("€ 5", "€ 6")
-    assert fitted.spelled == {}
+    fitted = fit_model(path, "y", events={"x": "categorical"}, model="naive").fitted
+    assert fitted.counts.plan.parts[0].levels[0].values == ("€ 5", "€ 6")
+    assert fitted.text_formats == {}
 
 
 def test_many_alike_are_told_at_once(tmp_path):
     columns = {f"x{i}": ["1,5", "2,25", "3"] * N for i in range(30)}
-    learned = learn(written(tmp_path, columns), "y", model="naive")
-    assert len([remark for remark in learned.remarks if remark.code == "read-as"]) == 1
+    learned = fit_model(written(tmp_path, columns), "y", model="naive")
+    assert len([remark for remark in learned.notes if remark.code == "read-as"]) == 1
 
 
 def test_a_merged_model_knows_the_spellings_of_both(tmp_path):
-    a = learn(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y", model="naive").fitted
-    b = learn(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y", model="naive").fitted
-    assert (a + b).spelled == (b + a).spelled == a.spelled
+    a = fit_model(written(tmp_path, {"x": ["1,5", "2,25"] * N}), "y", model="naive").fitted
+    b = fit_model(written(tmp_path, {"x": ["1.5", "2.25"] * N}), "y", model="naive").fitted
+    assert (a + b).text_formats == (b + a).text_formats == a.text_formats
 
 
 def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path):
     texts = {"x": ["1.234,5 €", "2,25", "n/a"] * N, "d": ["13/04/2024", "03/04/2024", "05/06/2024"] * N}
     path = written(tmp_path, texts)
-    fitted = learn(path, "y", model="naive").fitted
+    fitted = fit_model(path, "y", model="naive").fitted
     frame = pa.table({**texts, "y": ["a", "b"] * (3 * N // 2)})
     pq.write_table(frame, tmp_path / "rows.parquet")
     want = predict(fitted, path, keep=["x", "d"])
     for source in (frame, frame.to_pandas(), str(tmp_path / "rows.parquet"), duckdb.from_arrow(frame)):
         assert predict(fitted, source, keep=["x", "d"]).to_pydict() == want.to_pydict()
-        assert count_like(fitted, source).tallies[0].mean.tolist() == fitted.census.tallies[0].mean.tolist()
+        assert count_like(fitted, source).tallies[0].mean.tolist() == fitted.counts.tallies[0].mean.tolist()
     with pytest.raises(InputError) as error:
         predict(fitted, pa.table({"x": ["much"], "d": ["13/04/2024"]}))
     assert (error.value.column, error.value.value) == ("x", "much")
@@ -215,13 +217,13 @@ def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path)
 @pytest.mark.parametrize("packed", [True, False])
 def test_what_meant_missing_means_it_again(packed, tmp_path):
     texts = {"x": ["1.5", "-999", "2.5"] * N, "k": ["u", "?", "v"] * N}
-    path, na = written(tmp_path, texts), Reading(na=("-999", "?"))
-    fitted = learn(path, "y", reading=na, model="naive").fitted
+    path, na = written(tmp_path, texts), ReadOptions(na=("-999", "?"))
+    fitted = fit_model(path, "y", reading=na, model="naive").fitted
     fitted = store.loads(store.dumps(fitted)) if packed else fitted
     assert predict(fitted, path).equals(predict(fitted, path, reading=na))
     assert evaluate(fitted, path).log_loss == evaluate(fitted, path, reading=na).log_loss
-    assert update(fitted, path).fitted.census.tallies[0].n.sum() == 4 * N
-    other = learn(path, "y", reading=Reading(na="u"), model="naive").fitted
+    assert update(fitted, path).fitted.counts.tallies[0].n.sum() == 4 * N
+    other = fit_model(path, "y", reading=ReadOptions(na="u"), model="naive").fitted
     assert (fitted + other).na == ("-999", "?", "u")
 
 
@@ -231,20 +233,20 @@ ISO = ["2024-10-13", "2023-02-01"] * (N // 2)
 def test_dates_as_sql_writes_them_are_read_by_a_model_of_others(tmp_path):
     own = written(tmp_path, {"x": ["13.10.2024", "01.02.2023"] * (N // 2)})
     other = written(tmp_path, {"x": ISO}, "iso.csv")
-    fitted = learn(own, "y", model="naive").fitted
-    with pytest.warns(RemarkWarning) as told:
+    fitted = fit_model(own, "y", model="naive").fitted
+    with pytest.warns(DataWarning) as told:
         assert predict(fitted, other).equals(predict(fitted, own))
-    remarks = [one.message.remark for one in told if isinstance(one.message, RemarkWarning)]
+    remarks = [one.message.note for one in told if isinstance(one.message, DataWarning)]
     assert [one.code for one in remarks if one.column == "x"] == ["read-as"]
-    with pytest.warns(RemarkWarning):
-        assert mean(update(fitted, other)) == pytest.approx(mean(learn(own, "y", model="naive")))
+    with pytest.warns(DataWarning):
+        assert mean(update(fitted, other)) == pytest.approx(mean(fit_model(own, "y", model="naive")))
 
 
 @pytest.mark.parametrize("form", ["{}", "{}T00:00:00.000", "{} 00:00"])
 def test_json_lines_spell_dates_as_a_csv_does(form, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f'{{"x": "{form.format(ISO[i])}", "y": "{"ab"[i % 2]}"}}\n' for i in range(N)))
-    learned = learn(str(path), "y", model="naive")
+    learned = fit_model(str(path), "y", model="naive")
     assert learned.columns[0].kind == "date"
     assert mean(learned) == (days(2024, 10, 13) + days(2023, 2, 1)) / 2
 
@@ -271,18 +273,18 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
     for path in paths.values():
         own.sql("FROM rows").write_csv(path) if path.endswith("csv") else own.sql(f"COPY rows TO '{path}'")
     data = {**paths, "frame": table.to_pandas(), "relation": own.sql("FROM rows")}[packed]
-    reading = Reading(na=("-999", "9999", "none"))
-    fitted = learn(data, "y", reading=reading, model="naive").fitted
-    there = {name: tally.n[:, j].sum() for part, tally in zip(fitted.plan.parts, fitted.census.tallies, strict=True)
+    reading = ReadOptions(na=("-999", "9999", "none"))
+    fitted = fit_model(data, "y", reading=reading, model="naive").fitted
+    there = {name: tally.n[:, j].sum() for part, tally in zip(fitted.plan.parts, fitted.counts.tallies, strict=True)
              for j, name in enumerate(part.columns)}  # fmt: skip
     assert there == {"x": 3 * N, "whole": 4 * N - 1, "job": 3 * N}
-    assert fitted.na == reading.missing
+    assert fitted.na == reading.na_values
     kept = predict(fitted, data, keep=["x", "job"])
     assert [float(v) for v in kept["x"].to_pylist()] == x
     assert kept["job"].to_pylist() == job
     absent = {"x": [None], "whole": [9999], "job": [None]}
     assert kept["p_a"][0].as_py() == pytest.approx(predict(fitted, absent)["p_a"][0].as_py())
-    here = cd.NaiveBayes.of(fitted).predict_proba(table.drop_columns("y"))
+    here = cd.NaiveBayes.from_fitted(fitted).predict_proba(table.drop_columns("y"))
     assert here[:, 0] == pytest.approx(kept["p_a"].to_numpy())
 
 
@@ -290,14 +292,18 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
 def test_a_stray_word_is_named_and_its_remedy_works(numbers, tmp_path):
     texts = ["-", "n/a", "seven teen", *(str(12 + i % numbers) for i in range(4 * N))]
     path = written(tmp_path, {"x": texts})
-    [told] = [one for one in learn(path, "y", model="naive").remarks if one.code == "numbers-as-text"]
+    [told] = [one for one in fit_model(path, "y", model="naive").notes if one.code == "numbers-as-text"]
     assert "'seven teen'" in told.text
     assert "n/a" not in told.text
     assert "--na 'seven teen' (na=[...])" in told.remedy
-    mended = learn(
-        path, "y", events={"x": "gaussian"} if numbers == 2 else "auto", reading=Reading(na="seven teen"), model="naive"
+    mended = fit_model(
+        path,
+        "y",
+        events={"x": "gaussian"} if numbers == 2 else "auto",
+        reading=ReadOptions(na="seven teen"),
+        model="naive",
     )
-    assert mended.fitted.census.tallies[0].n.sum() == 4 * N
+    assert mended.fitted.counts.tallies[0].n.sum() == 4 * N
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -309,17 +315,17 @@ def test_lines_above_the_header_are_told_however_they_end(title, own, end, packe
     path, pack = (tmp_path / "rows.csv.gz", gzip.compress) if packed else (tmp_path / "rows.csv", bytes)
     text = f"{title}\n".replace("\n", own).encode() + end.join(rows).encode()
     path.write_bytes(pack(text))
-    learned = learn(str(path), "y", model="naive")
-    assert (learned.fitted.census.n_rows, [c.name for c in learned.columns]) == (N, ["size", "job"])
-    [told] = [one for one in learned.remarks if one.code == "lines-above"]
+    learned = fit_model(str(path), "y", model="naive")
+    assert (learned.fitted.counts.n_rows, [c.name for c in learned.columns]) == (N, ["size", "job"])
+    [told] = [one for one in learned.notes if one.code == "lines-above"]
     assert title.strip("\ufeff").split("\n")[0] in told.text
     path.write_bytes(pack(text + f"1.5;cook{end}".encode()))
     with pytest.raises(SourceError) as caught:
-        learn(str(path), "y", model="naive")
+        fit_model(str(path), "y", model="naive")
     assert caught.value.line == title.count("\n") + N + 3
 
 
 def test_empty_lines_above_the_header_are_nothing_to_tell(tmp_path):
     path = written(tmp_path, {"x": [i % 9 / 2 for i in range(N)]})
     (tmp_path / "rows.csv").write_text("\n\n" + (tmp_path / "rows.csv").read_text())
-    assert "lines-above" not in {one.code for one in learn(path, "y", model="naive").remarks}
+    assert "lines-above" not in {one.code for one in fit_model(path, "y", model="naive").notes}

@@ -35,7 +35,7 @@ def test_columns_that_tell_only_together_are_heard(model):
     assert (model.predict(X) == y).mean() > 0.88  # 0.9 is all that there is to know
     assert (cd.NaiveBayes().fit(*mixed(2000)).predict(X) == y).mean() < 0.6
     sets = next(part for part in model.fitted_.plan.parts if part.event.name == "interaction")
-    assert sets.event.voices(sets.columns)[0] == ("a", "b")
+    assert sets.event.term_weights(sets.columns)[0] == ("a", "b")
 
 
 def test_contributions_add_up_to_the_log_odds(model):
@@ -70,11 +70,11 @@ def test_every_door_gives_the_same_answer(model, tmp_path):
 def test_counts_add_and_subtract_and_the_weights_stay(model):
     X, y = mixed(300, seed=3)
     more = model + cd.BayesClassifier().fit(*mixed(2000)).partial_fit(X, y).__sub__(model)
-    assert more.census_.n_rows == 2300
+    assert more.counts_.n_rows == 2300
     less = more - (more - model)
     asked = mixed(50, seed=2)[0]
     np.testing.assert_allclose(less.predict_proba(asked), model.predict_proba(asked), atol=1e-9)
-    assert less.fitted_.voices.rows == 2000
+    assert less.fitted_.term_weights.rows == 2000
 
 
 def test_density_and_samples_are_those_of_the_columns(model):
@@ -91,10 +91,10 @@ def test_weights_of_rows_count_as_copies():
     times = RNG(1).integers(1, 4, 2000)
     copies = {name: np.repeat(column, times) for name, column in X.items()}
     asked = mixed(50, seed=2)[0]
-    weighted = cd.BayesClassifier(sets=False).fit(X, y, sample_weight=times)
-    repeated = cd.BayesClassifier(sets=False).fit(copies, np.repeat(y, times))
+    weighted = cd.BayesClassifier(interactions=False).fit(X, y, sample_weight=times)
+    repeated = cd.BayesClassifier(interactions=False).fit(copies, np.repeat(y, times))
     # Leaving a row out leaves out its weight: all copies at once. So the weights differ a little, the counts not.
-    np.testing.assert_array_equal(weighted.census_.class_weight, repeated.census_.class_weight)
+    np.testing.assert_array_equal(weighted.counts_.class_weight, repeated.counts_.class_weight)
     np.testing.assert_allclose(weighted.predict_proba(asked), repeated.predict_proba(asked), atol=0.1)
 
 
@@ -154,7 +154,7 @@ def test_separable_rows_do_not_blow_up():
     y = X[:, 0] > 99.5
     model = cd.BayesClassifier().fit(X, y)
     assert (model.predict(X) == y).all()
-    assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 100
+    assert np.abs(np.concatenate(model.fitted_.term_weights.weight)).max() < 100
 
 
 def test_a_sparse_matrix_is_refused():
@@ -207,7 +207,7 @@ def test_no_set_speaks_against_what_it_was_admitted_for():
     for seed in (1, 2):  # without the rule some of these weights are below -10
         some = rows.iloc[next(KFold(5, shuffle=True, random_state=seed).split(rows))[0]]
         fitted = cd.BayesClassifier().fit(some.drop(columns="class"), some["class"].to_numpy()).fitted_
-        voices = zip(fitted.plan.parts, fitted.voices.weight, strict=True)
+        voices = zip(fitted.plan.parts, fitted.term_weights.weight, strict=True)
         assert all((w >= 0).all() for part, w in voices if part.event.name == "interaction")
 
 
@@ -223,12 +223,12 @@ def test_parameters_that_are_none_are_named(given):
 def test_parameters_changed_after_a_fit_are_named_too():
     X, y = mixed(40)
     with pytest.raises(InputError) as error:
-        cd.BayesClassifier().fit(X, y).set_params(rows="many").weigh(X, y)
+        cd.BayesClassifier().fit(X, y).set_params(rows="many").reweight(X, y)
     assert error.value.value == "many"
 
 
 def test_where_no_row_is_left_no_voice_is_strong():
     X, y = mixed(40)
     classes = dict.fromkeys(np.unique(y).tolist(), 1 / len(np.unique(y)))
-    model = cd.BayesClassifier(class_prior=classes).fit(X, y).unlearn(X, y)
-    assert {voice.strength for voice in model.voices()} == {0.0}
+    model = cd.BayesClassifier(class_prior=classes).fit(X, y).forget(X, y)
+    assert {voice.importance for voice in model.terms_()} == {0.0}

@@ -5,12 +5,12 @@ import pytest
 from sklearn.base import clone
 
 import candide as cd
-from candide.conjugate.words import beside
+from candide.conjugate.held_out_tokens import concatenate_tokens
+from candide.data.documents import Documents
 from candide.errors import InputError
-from candide.events.text import CHARACTERS, HEARD
-from candide.model import words
-from candide.rows.documents import Documents
-from candide.tally import Terms
+from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
+from candide.model import token_weights
+from candide.tally import TokenCounts
 
 SYLLABLES = ["ka", "to", "mi", "ra", "su", "ne"], ["sch", "berg", "er", "lin", "hof", "au"]
 SIGNS = [chr(0x4E00 + i) for i in range(200)]
@@ -68,8 +68,8 @@ def test_explanations_add_up_and_say_who_speaks(model):
     for row, found in zip(log_p, model.explain(X), strict=True):
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
         assert [one.title for one in found.contributions if one.nats][:1] == ["text, characters"]
-    assert {one.title for one in model.voices()} == {"text", "text, characters"}
-    assert model.top_terms(1, 2)
+    assert {one.title for one in model.term_weights()} == {"text", "text, characters"}
+    assert model.top_words(1, 2)
 
 
 def test_the_density_and_samples_are_those_of_the_words(model):
@@ -95,11 +95,11 @@ def test_models_add_subtract_and_are_weighed_again(model):
     whole = cd.TextNB(characters=True).fit([*X, *more], [*y, *z])
     np.testing.assert_allclose(both.weigh([*X, *more], [*y, *z]).predict_proba(X), whole.predict_proba(X), atol=2e-3)
     left = (model + other) - other
-    for a, b in zip(left.census_.tallies, model.census_.tallies, strict=True):
+    for a, b in zip(left.counts_.tallies, model.counts_.tallies, strict=True):
         np.testing.assert_allclose(a.arrays()["total"], b.arrays()["total"])
     stream = cd.TextNB(characters=True).partial_fit(X, y, classes=[0, 1]).partial_fit(more, z)
-    assert stream.census_.n_rows == 500
-    np.testing.assert_allclose(stream.census_.tallies[1].n, whole.census_.tallies[1].n)
+    assert stream.counts_.n_rows == 500
+    np.testing.assert_allclose(stream.counts_.tallies[1].n, whole.counts_.tallies[1].n)
     model.with_prior(class_prior="uniform").predict(X[:3])
     assert parts(model.with_prior(model="complement")) == 1
 
@@ -120,12 +120,12 @@ def test_only_words_with_weights_have_them_beside(settings):
 def test_parts_side_by_side_say_what_each_says():
     X, y = names(80, 1)
     said = []
-    for event in (HEARD, CHARACTERS):
-        tally = Terms.of(Documents.of(X), y, n_classes=2, spec=event.spec(1))
-        said.append(event.words(tally, None, Documents.of(X), y, power=0.5))
+    for event in (DEFAULT_TEXT, CHARACTER_TEXT):
+        tally = TokenCounts.from_rows(Documents.from_column(X), y, n_classes=2, spec=event.spec(1))
+        said.append(event.held_out_tokens(tally, None, Documents.from_column(X), y, power=0.5))
     rng = np.random.default_rng(0)
     each = [rng.normal(size=len(one.group)) for one in said]
-    both = beside(said)
+    both = concatenate_tokens(said)
     want = sum(one.scores(w) for one, w in zip(said, each, strict=True))
     np.testing.assert_allclose(both.scores(np.concatenate(each)), want, atol=1e-4)
     assert both.keys() == said[0].keys() + said[1].keys()
@@ -135,16 +135,16 @@ def test_weights_learned_together_are_those_that_alternate_to_the_end():
     """The problem is convex: by turns, each given what the other says, weights come to the same scores."""
     X, y = names(120, 1)
     said, offset = [], np.log([0.5, 0.5])
-    for event in (HEARD, CHARACTERS):
-        tally = Terms.of(Documents.of(X), y, n_classes=2, spec=event.spec(1))
-        said.append(event.words(tally, None, Documents.of(X), y, power=0.5))
-    together = words.together(said, offset, close=1e-12)
+    for event in (DEFAULT_TEXT, CHARACTER_TEXT):
+        tally = TokenCounts.from_rows(Documents.from_column(X), y, n_classes=2, spec=event.spec(1))
+        said.append(event.held_out_tokens(tally, None, Documents.from_column(X), y, power=0.5))
+    together = token_weights.learn_joint_token_weights(said, offset, tolerance=1e-12)
     turns = [np.zeros((120, 2))] * 2
     bias = together[0].bias
     for _ in range(40):
         for i in (0, 1):
-            found = words.learn(said[i], offset + turns[1 - i], close=1e-12)
-            turns[i] = found.said
-    got = together[0].said + together[1].said + bias
+            found = token_weights.learn_token_weights(said[i], offset + turns[1 - i], tolerance=1e-12)
+            turns[i] = found.contributions
+    got = together[0].contributions + together[1].contributions + bias
     want = turns[0] + turns[1] + found.bias
     np.testing.assert_allclose(got[:, 0] - got[:, 1], want[:, 0] - want[:, 1], atol=0.05)

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import candide as cd
+from candide.data.column_types import SCHEMA_SAMPLE_ROWS, infer_column, infer_columns
+from candide.data.first_rows import FirstRows
+from candide.data.notes import DataWarning
+from candide.data.table import Table
 from candide.errors import InputError
-from candide.rows.first_rows import FirstRows
-from candide.rows.kinds import LOOK, inspect, look
-from candide.rows.remarks import RemarkWarning
-from candide.rows.table import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 
 
 def _rows(n=900, seed=0):
@@ -58,7 +58,7 @@ def test_chunks_are_fit(kind, whole, some, y, size, weighted):
     for start in range(0, len(y), size):
         at = slice(start, start + size)
         model.partial_fit(some(start, min(len(y), start + size)), y[at], sample_weight=weight[at] if weighted else None)
-    assert model.census_.plan.columns == fitted.census_.plan.columns
+    assert model.counts_.plan.columns == fitted.counts_.plan.columns
     np.testing.assert_allclose(model.predict_proba(whole), fitted.predict_proba(whole), rtol=1e-9, atol=1e-12)
 
 
@@ -88,9 +88,9 @@ def test_kinds_of_chunks_are_those_of_one_look(seed):
     cuts = [0, *np.unique(rng.integers(1, n, 8)), n]
     rows = None
     for a, b in itertools.pairwise(cuts):
-        table, y = Table.of(frame[a:b]), np.zeros(b - a)
-        rows = FirstRows.start(table, y, None, table.names) if rows is None else rows.plus(table, y, None)
-        assert [c.kind for c in rows.columns] == [c.kind for c in inspect(Table.of(frame[:b]))]
+        table, y = Table.from_data(frame[a:b]), np.zeros(b - a)
+        rows = FirstRows.from_chunk(table, y, None, table.names) if rows is None else rows.append(table, y, None)
+        assert [c.kind for c in rows.columns] == [c.kind for c in infer_columns(Table.from_data(frame[:b]))]
         if not rows.undecided:
             return
 
@@ -126,7 +126,7 @@ def test_rows_are_kept_no_longer_than_they_are_needed():
     assert cd.NaiveBayes(events).partial_fit({"a": ["u", "v"] * 5}, y)._first_rows is None
     model = cd.NaiveBayes().partial_fit({"a": [0, 1] * 5}, y)
     assert model._first_rows.has_rows
-    more = LOOK // 2
+    more = SCHEMA_SAMPLE_ROWS // 2
     assert model.partial_fit({"a": [0, 1] * more}, [0, 1] * more)._first_rows is None
     assert cd.NaiveBayes().partial_fit({"a": [0, 1] * 5}, y).fit({"a": [0, 1] * 5}, y)._first_rows is None
 
@@ -136,8 +136,8 @@ def test_chunks_may_be_written_over():
     model = cd.NaiveBayes().partial_fit(X, y)
     X[:], y[:] = 7, 0
     model.partial_fit([[0.5]], [1])
-    assert model.census_.class_weight.tolist() == [5, 6]
-    assert model.census_.tallies[0].mean.ravel().tolist() == pytest.approx([0, 5.5 / 6])
+    assert model.counts_.class_weight.tolist() == [5, 6]
+    assert model.counts_.tallies[0].mean.ravel().tolist() == pytest.approx([0, 5.5 / 6])
 
 
 def test_pickles_hold_no_rows_and_say_on_how_many_kinds_were_decided():
@@ -146,42 +146,42 @@ def test_pickles_hold_no_rows_and_say_on_how_many_kinds_were_decided():
     assert copy.deepcopy(model)._first_rows.has_rows
     again = pickle.loads(pickle.dumps(model))
     assert not again._first_rows.has_rows
-    with pytest.warns(RemarkWarning, match="first 6 rows") as found:
+    with pytest.warns(DataWarning, match="first 6 rows") as found:
         again.partial_fit(X, y)
-    assert set(found[0].message.remark.columns) == {"secret", "flag"}
+    assert set(found[0].message.note.columns) == {"secret", "flag"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again.partial_fit(X, y)  # once
 
 
 def test_unlearned_rows_are_not_kept():
-    model = cd.NaiveBayes().partial_fit({"a": [0, 1, 1, 0]}, [0, 1, 1, 0]).unlearn({"a": [0]}, [0])
+    model = cd.NaiveBayes().partial_fit({"a": [0, 1, 1, 0]}, [0, 1, 1, 0]).forget({"a": [0]}, [0])
     assert not model._first_rows.has_rows
 
 
 def test_a_column_left_out_may_be_missing_later():
     rows = {"k": [f"k{i}" for i in range(30)], "x": [0, 1] * 15}
     model = cd.NaiveBayes().partial_fit(rows, [0, 1] * 15)
-    assert model.census_.plan.columns == ("x",)
+    assert model.counts_.plan.columns == ("x",)
     model.partial_fit({"x": [0, 1]}, [0, 1]).partial_fit({"x": [5.5, 1]}, [0, 1])
-    assert model.census_.plan.parts[0].event.name == "gaussian"
-    assert model.census_.n_rows == 34
+    assert model.counts_.plan.parts[0].event.name == "gaussian"
+    assert model.counts_.n_rows == 34
 
 
 def test_a_chunk_that_fails_changes_nothing():
     model = cd.NaiveBayes().partial_fit({"a": [0, 1] * 5}, [0, 1] * 5)
-    before = model.census_
+    before = model.counts_
     with pytest.raises(InputError, match="infinity"):
         model.partial_fit({"a": [np.inf, 2.5]}, [0, 1])
-    assert model.census_ is before
+    assert model.counts_ is before
     assert model._first_rows.n_rows == 10
     model.partial_fit({"a": [2.5, 3]}, [0, 1])
-    assert model.census_.n_rows == 12
+    assert model.counts_.n_rows == 12
 
 
 def test_look_at_nothing_is_not_certain():
-    rows = FirstRows.start(Table.of({"a": np.full(5, np.nan)}), np.zeros(5), None, ["a"])
-    assert look("a", np.full(5, np.nan)).kind == "number"
+    rows = FirstRows.from_chunk(Table.from_data({"a": np.full(5, np.nan)}), np.zeros(5), None, ["a"])
+    assert infer_column("a", np.full(5, np.nan)).kind == "number"
     assert "a" in rows.undecided
 
 
@@ -193,5 +193,5 @@ def test_bayes_classifier_warns_of_a_small_first_chunk(n, warns):
         model = cd.BayesClassifier().partial_fit(X, y)
         model.partial_fit(X, y)
         cd.BayesClassifier(like=model).partial_fit({"a": X["a"][:40]}, y[:40])
-    codes = [one.message.remark.code for one in found if isinstance(one.message, RemarkWarning)]
+    codes = [one.message.note.code for one in found if isinstance(one.message, DataWarning)]
     assert codes.count("few-first-rows") == warns

@@ -8,7 +8,7 @@ import pytest
 
 import candide as cd
 
-pytestmark = pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 N = 154
 
 
@@ -45,8 +45,8 @@ def _in_chunks(model, frame, y, size):
 
 
 def _assert_equal(model, fitted, frame):
-    assert (model.fitted_.spelled, model.fitted_.dates) == (fitted.fitted_.spelled, fitted.fitted_.dates)
-    events = [{c: part.event for part in m.census_.plan.parts for c in part.columns} for m in (model, fitted)]
+    assert (model.fitted_.text_formats, model.fitted_.dates) == (fitted.fitted_.text_formats, fitted.fitted_.dates)
+    events = [{c: part.event for part in m.counts_.plan.parts for c in part.columns} for m in (model, fitted)]
     assert events[0] == events[1]
     scores = model.predict_joint_log_proba(frame), fitted.predict_joint_log_proba(frame)
     np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
@@ -57,7 +57,9 @@ def test_formats_of_chunks_are_those_of_fit(size, dtype):
     frame, y = _frame()
     frame = frame.astype(dtype)
     fitted = cd.NaiveBayes().fit(frame, y)
-    assert {"money", "percent", "comma", "day_first", "late_day", "gaps", "late_start"} == set(fitted.fitted_.spelled)
+    assert {"money", "percent", "comma", "day_first", "late_day", "gaps", "late_start"} == set(
+        fitted.fitted_.text_formats
+    )
     _assert_equal(_in_chunks(cd.NaiveBayes(), frame, y, size), fitted, frame)
 
 
@@ -75,7 +77,7 @@ def test_categories_are_not_read_as_numbers_in_later_chunks():
     frame = pd.DataFrame({"price": pd.Categorical(frame["money"].str[:4]), "percent": frame["percent"]})
     events = {"percent": "categorical"}
     model, fitted = _in_chunks(cd.NaiveBayes(events), frame, y, 50), cd.NaiveBayes(events).fit(frame, y)
-    assert not fitted.fitted_.spelled
+    assert not fitted.fitted_.text_formats
     _assert_equal(model, fitted, frame)
 
 
@@ -90,13 +92,13 @@ def test_formats_stay_when_the_first_rows_are_gone():
 def test_weighted_models_read_later_chunks_as_the_first():
     frame, y = _frame()
     frame = frame[["money", "percent", "comma", "day_first", "plain"]]
-    first = cd.BayesClassifier(sets=False).fit(frame[:77], y[:77])
-    whole = cd.BayesClassifier(sets=False, like=first).fit(frame, y)
+    first = cd.BayesClassifier(interactions=False).fit(frame[:77], y[:77])
+    whole = cd.BayesClassifier(interactions=False, like=first).fit(frame, y)
     for size in (7, 77):
-        model = cd.BayesClassifier(sets=False).partial_fit(frame[:77], y[:77])
+        model = cd.BayesClassifier(interactions=False).partial_fit(frame[:77], y[:77])
         _in_chunks(model, frame[77:], y[77:], size)
-        assert model.fitted_.spelled == whole.fitted_.spelled
-        for mine, other in zip(model.census_.tallies, whole.census_.tallies, strict=True):
+        assert model.fitted_.text_formats == whole.fitted_.text_formats
+        for mine, other in zip(model.counts_.tallies, whole.counts_.tallies, strict=True):
             for name, array in mine.arrays().items():
                 np.testing.assert_allclose(array, other.arrays()[name], rtol=1e-9, atol=1e-9)
 

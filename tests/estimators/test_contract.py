@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
 import candide as cd
-from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
+from candide.errors import InputError, InputTypeError, MergeError, NotCountedError
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[RNG.integers(0, 3, 90)]
@@ -119,7 +119,7 @@ def test_by_position_through_every_verb(tmp_path):
     with pytest.warns(UserWarning, match="valid feature names"):
         assert {one.column for one in model.explain(rows[:1])[0].contributions} == {*"pqrs", "kind"}
     with pytest.warns(UserWarning, match="valid feature names"):
-        assert model.unlearn(rows[:10], Y[:10]).census_.n_rows == 80
+        assert model.forget(rows[:10], Y[:10]).counts_.n_rows == 80
     model.save(tmp_path / "m")
     with pytest.raises(InputError) as error:  # a file does not keep the names of columns left out
         cd.load(tmp_path / "m").predict(rows)
@@ -145,9 +145,9 @@ def test_drop_ins_add_subtract_and_forget(name):
     np.testing.assert_allclose((whole - two).predict_proba(X), one.predict_proba(X), rtol=1e-6)
     np.testing.assert_allclose(whole.scale(0.5).class_count_, whole.class_count_ / 2)
     np.testing.assert_allclose(
-        make(name).fit(X, Y).unlearn(X[1::2], Y[1::2]).predict_proba(X), one.predict_proba(X), rtol=1e-6
+        make(name).fit(X, Y).forget(X[1::2], Y[1::2]).predict_proba(X), one.predict_proba(X), rtol=1e-6
     )
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         one - whole
     with pytest.raises(TypeError, match="unsupported operand"):
         whole + cd.NaiveBayes().fit(X, Y)

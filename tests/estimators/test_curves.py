@@ -71,8 +71,8 @@ def test_crossings_of_known_lines():
     found = curves.crossings()
     assert found["b"] == pytest.approx(100)
     assert (found["ahead"], found["never"]) == (0.0, None)
-    assert curves.verdict("b") == "ahead, then behind from 100"
-    assert [curves.verdict(name) for name in ("ahead", "never")] == ["behind throughout", "even"]
+    assert curves.describe_comparison("b") == "ahead, then behind from 100"
+    assert [curves.describe_comparison(name) for name in ("ahead", "never")] == ["behind throughout", "even"]
 
 
 def test_a_lead_within_the_noise_is_none():

@@ -3,8 +3,8 @@
 import pytest
 
 import candide as cd
-from candide.errors import InputError, NotWithinError
-from candide.explain.terms import document_terms
+from candide.errors import InputError, NotCountedError
+from candide.explain.words import document_words
 
 TEXTS = ["free prize call now", "see you at five then", "free call for you all", "so much for that, you see"]
 SAID = ["spam", "ham", "spam", "ham"]
@@ -17,8 +17,8 @@ SAID = ["spam", "ham", "spam", "ham"]
 def test_documents_that_were_never_counted_cannot_be_taken_away(settings, text):
     model = cd.TextNB(**settings).fit(TEXTS[:2], SAID[:2])
     before = model.predict_proba(TEXTS)
-    with pytest.raises(NotWithinError, match=r"class 'spam': .* removed than") as error:
-        model.unlearn([text], ["spam"])
+    with pytest.raises(NotCountedError, match=r"class 'spam': .* removed than") as error:
+        model.forget([text], ["spam"])
     assert error.value.column == "text"
     assert (model.predict_proba(TEXTS) == before).all()
 
@@ -26,12 +26,12 @@ def test_documents_that_were_never_counted_cannot_be_taken_away(settings, text):
 @pytest.mark.parametrize("settings", [{}, {"bits": 8, "signed": True}, {"sublinear": True}], ids=str)
 def test_more_of_a_term_than_is_left_cannot_be_taken_away(settings):
     model = cd.TextNB(**settings).fit(TEXTS, SAID)
-    with pytest.raises(NotWithinError, match=r"class 'spam': .* removed than") as error:
-        model.unlearn(["free " * 9], ["spam"])
+    with pytest.raises(NotCountedError, match=r"class 'spam': .* removed than") as error:
+        model.forget(["free " * 9], ["spam"])
     assert error.value.column == "text"
     for i in (2, 0, 3, 1):
-        model.unlearn(TEXTS[i : i + 1], SAID[i : i + 1])
-    assert model.census_.tallies[0].n_terms == 0
+        model.forget(TEXTS[i : i + 1], SAID[i : i + 1])
+    assert model.counts_.tallies[0].n_terms == 0
 
 
 def test_complement_has_no_density():
@@ -44,5 +44,5 @@ def test_complement_has_no_density():
 
 def test_of_one_class_no_word_decided():
     model = cd.TextNB().partial_fit(TEXTS[:1], SAID[:1])
-    assert document_terms(model.fitted_, "free prize") == []
-    assert [w.term for w in document_terms(cd.TextNB().fit(TEXTS, SAID).fitted_, "free prize", n=1)] == ["free"]
+    assert document_words(model.fitted_, "free prize") == []
+    assert [w.word for w in document_words(cd.TextNB().fit(TEXTS, SAID).fitted_, "free prize", limit=1)] == ["free"]

@@ -10,7 +10,7 @@ import sklearn.naive_bayes
 from dropin_cases import NAMES, ours, rows
 
 from candide.errors import InputError
-from candide.kernels.threads import divided
+from candide.kernels.threads import force_parts
 
 
 def test_epsilon_comes_from_the_pooled_weighted_tally():
@@ -96,7 +96,7 @@ def test_rows_are_not_copied(name, order, dtype):
     model = ours(name).fit(X[:1000], y[:1000])
     tracemalloc.start()
     try:
-        with divided(2):  # tiles are one a thread, and machines have any number of them
+        with force_parts(2):  # tiles are one a thread, and machines have any number of them
             model.fit(X, y)
             fit = tracemalloc.get_traced_memory()[1]
             tracemalloc.reset_peak()

@@ -47,7 +47,7 @@ def test_numbers_of_any_size(scale, some):
         model = cd.BayesClassifier().fit(X, y)
         p = checked(model, X)
         model.sample(9, random_state=0)
-        assert len(model.voices())
+        assert len(model.terms_())
     if some == slice(None) and 1e-300 <= scale <= 1e300:  # ranks are all that counts of a number
         np.testing.assert_allclose(p, usual, atol=1e-6)
 
@@ -108,7 +108,7 @@ def test_whole_numbers_too_long_for_a_float_are_no_numbers(kind):
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
 @pytest.mark.parametrize("event", ["negativebinomial", "poisson"])
 @pytest.mark.parametrize("tiny", [5e-324, 1e-320, 1e-310, 1e-300, 1e-160])
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 def test_counts_next_to_nothing_have_probabilities(event, estimate, tiny):
     y = np.array(["a", "b"] * 20)
     for v in (np.tile([0.0, tiny], 20), np.tile([0.0, 0.0, tiny, tiny], 10), np.repeat([0.0, tiny], 20)):

@@ -11,7 +11,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import candide as cd
-from candide.errors import InputError, MergeError, NotWithinError
+from candide.errors import InputError, MergeError, NotCountedError
 from candide.events import Gaussian
 
 LDA, QDA = LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -92,14 +92,14 @@ def test_partial_fit_adding_and_taking_away_equal_fit(covariance, shrinkage):
     np.testing.assert_allclose(sum(halves).predict_log_proba(X), want, rtol=1e-10, atol=1e-10)
     rest = (halves[0] + halves[1]) - halves[1]
     np.testing.assert_allclose(rest.predict_log_proba(X), halves[0].predict_log_proba(X), rtol=1e-7, atol=1e-7)
-    forgotten = sum(halves).unlearn(X[::2], y[::2])
+    forgotten = sum(halves).forget(X[::2], y[::2])
     np.testing.assert_allclose(forgotten.predict_log_proba(X), halves[1].predict_log_proba(X), rtol=1e-7, atol=1e-7)
 
 
 def test_rows_that_were_never_counted_cannot_be_taken_away():
     X, y = iris()
-    with pytest.raises(NotWithinError, match="column"):
-        cd.GaussianBayes().fit(X, y).unlearn(X[:5] + 100.0, y[:5])
+    with pytest.raises(NotCountedError, match="column"):
+        cd.GaussianBayes().fit(X, y).forget(X[:5] + 100.0, y[:5])
 
 
 def test_fourth_moments_do_not_merge_with_none():
@@ -133,7 +133,7 @@ def test_a_row_with_a_hole_is_left_out_of_the_counts_and_the_class_still_counts_
     shares = dict.fromkeys(np.unique(y), 1 / 3)
     some, all_rows = cd.GaussianBayes(class_prior=shares).fit(X[kept], y[kept]), cd.GaussianBayes().fit(holes, y)
     np.testing.assert_allclose(all_rows.predict_log_proba(X), some.predict_log_proba(X), rtol=1e-10)
-    assert all_rows.census_.class_weight.tolist() == [50, 50, 50]
+    assert all_rows.counts_.class_weight.tolist() == [50, 50, 50]
 
 
 def test_log_density_is_the_mixture_and_sampling_is_undone_by_fitting():
@@ -158,7 +158,7 @@ def test_files_keep_everything(covariance, detail, tmp_path):
     assert again.get_params() == model.get_params()
     if detail == "tally":
         both = again + model
-        np.testing.assert_allclose(both.census_.tallies[0].n, 2 * model.census_.tallies[0].n)
+        np.testing.assert_allclose(both.counts_.tallies[0].n, 2 * model.counts_.tallies[0].n)
 
 
 def test_other_priors_need_no_second_look():
@@ -261,7 +261,7 @@ PETAL = ("petal_length", "petal_width")
 def test_a_group_is_modelled_together_and_apart_from_the_rest():
     X, y = flowers()
     both = cd.NaiveBayes({PETAL: Gaussian(covariance="full")}).fit(X, y)
-    assert sorted(part.columns for part in both.census_.plan.parts) == [
+    assert sorted(part.columns for part in both.counts_.plan.parts) == [
         ("colour",), PETAL, ("sepal_length", "sepal_width")
     ]  # fmt: skip
     petals = cd.GaussianBayes().fit({name: X[name] for name in PETAL}, y)
@@ -273,7 +273,7 @@ def test_a_group_is_modelled_together_and_apart_from_the_rest():
 def test_groups_by_position_in_an_array():
     X, y = iris()
     one = cd.NaiveBayes({(2, 3): Gaussian(covariance="full"), 0: "lognormal"}).fit(X, y)
-    assert [(p.event.name, p.columns) for p in one.census_.plan.parts] == [
+    assert [(p.event.name, p.columns) for p in one.counts_.plan.parts] == [
         ("lognormal", (0,)), ("gaussian", (1,)), ("gaussian", (2, 3))
     ]  # fmt: skip
     rows, labels = one.sample(7, random_state=0)
@@ -284,13 +284,13 @@ def test_groups_by_position_in_an_array():
 def test_the_order_of_the_names_in_a_group_does_not_matter():
     X, y = flowers()
     models = [cd.NaiveBayes({group: "gaussian-full"}).fit(X, y) for group in (PETAL, PETAL[::-1])]
-    assert (models[0] + models[1]).census_.n_rows == 300
+    assert (models[0] + models[1]).counts_.n_rows == 300
 
 
 def test_groups_of_one_event_model_stay_apart():
     X, y = iris()
     two = cd.NaiveBayes({(0, 1): "gaussian-full", (2, 3): "gaussian-full"}).fit(X, y)
-    assert [p.columns for p in two.census_.plan.parts] == [(0, 1), (2, 3)]
+    assert [p.columns for p in two.counts_.plan.parts] == [(0, 1), (2, 3)]
     alone = cd.NaiveBayes({0: "gaussian-full", 1: "gaussian-full", 2: "gaussian", 3: "gaussian"}).fit(X, y)
     plain = cd.NaiveBayes("gaussian").fit(X, y)
     np.testing.assert_allclose(alone.predict_log_proba(X), plain.predict_log_proba(X), rtol=1e-10, atol=1e-12)
@@ -305,8 +305,8 @@ def test_a_group_is_kept_by_files_merges_partial_fit_and_unlearning(tmp_path):
         cd.NaiveBayes(events).partial_fit(rows, labels).save(tmp_path / name)
     merged = cd.load(tmp_path / "a") + cd.load(tmp_path / "b")
     np.testing.assert_allclose(merged.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
-    merged.unlearn(second, y[90:])
-    assert merged.census_.n_rows == 90
+    merged.forget(second, y[90:])
+    assert merged.counts_.n_rows == 90
     again = clone(cd.load(tmp_path / "a")).fit(X, y)  # its events name the group
     np.testing.assert_allclose(again.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-12)
 
@@ -347,7 +347,7 @@ def test_linear_and_quadratic_forms_say_what_the_model_says():
     np.testing.assert_array_equal(tied.linear().classify(X), tied.predict(X))
     np.testing.assert_array_equal(full.quadratic().classify(X), full.predict(X))
     for form, model in ((tied.linear(), tied), (full.quadratic(), full)):
-        gap = form.decision(X) - model.predict_joint_log_proba(X)
+        gap = form.decision_function(X) - model.predict_joint_log_proba(X)
         np.testing.assert_allclose(gap, gap[:, :1] + np.zeros(3), atol=1e-8)
     with pytest.raises(InputError, match="covariance='tied'"):
         full.linear()

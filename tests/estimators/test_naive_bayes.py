@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import candide as cd
-from candide.errors import CandideError, InputError, MergeError, NotWithinError
+from candide.errors import CandideError, InputError, MergeError, NotCountedError
 from candide.events import Categorical, Exponential, Gaussian, Poisson
 from candide.priors import Dirichlet, Jeffreys
 
@@ -63,7 +63,7 @@ def test_sampling_and_fitting_again_recovers_the_model():
     model = cd.NaiveBayes(EVENTS).fit(X, y)
     drawn, labels = model.sample(60_000, random_state=1)
     again = cd.NaiveBayes(EVENTS).fit(drawn, labels)
-    np.testing.assert_allclose(again.census_.class_weight / 60_000, model.census_.class_weight / 3000, atol=0.02)
+    np.testing.assert_allclose(again.counts_.class_weight / 60_000, model.counts_.class_weight / 3000, atol=0.02)
     np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=0.1)
     same, _ = model.sample(5, random_state=3), model.sample(5, random_state=3)
     assert same[1].tolist() == model.sample(5, random_state=3)[1].tolist()
@@ -102,7 +102,7 @@ def test_models_add_and_subtract():
     whole = cd.NaiveBayes(EVENTS).fit(X, y)
     np.testing.assert_allclose(sum(parts).predict_proba(X), whole.predict_proba(X), rtol=1e-9)
     np.testing.assert_allclose((sum(parts) - parts[3]).predict_proba(X), sum(parts[:3]).predict_proba(X), rtol=1e-9)
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         parts[0] - whole
     with pytest.raises(MergeError, match=r"gaussian|Gaussian"):
         whole + cd.NaiveBayes({**EVENTS, "height": Exponential()}).fit(X, y)
@@ -149,7 +149,7 @@ def test_an_identifier_is_left_out_with_a_word():
     X, y = mixed()
     with pytest.warns(UserWarning, match="column 'key' is left out: whole numbers that step by one"):
         model = cd.NaiveBayes(EVENTS).fit(X.assign(key=np.arange(len(X))), y)
-    assert "key" not in model.census_.plan.columns
+    assert "key" not in model.counts_.plan.columns
     np.testing.assert_array_equal(model.predict_proba(X), cd.NaiveBayes(EVENTS).fit(X, y).predict_proba(X))
 
 
@@ -234,15 +234,15 @@ def test_rows_that_were_never_counted_cannot_be_taken_away(events, row, tmp_path
     model.save(tmp_path / "m")
     for whole in (model, cd.load(tmp_path / "m")):
         before = whole.predict_proba(X)
-        with pytest.raises(NotWithinError, match="class 0"):
-            whole.unlearn([row], [0])
-        with pytest.raises(NotWithinError, match="class 0") as error:
+        with pytest.raises(NotCountedError, match="class 0"):
+            whole.forget([row], [0])
+        with pytest.raises(NotCountedError, match="class 0") as error:
             whole - cd.NaiveBayes(events).partial_fit([row], [0])
         assert error.value.column in (0, 1)
         np.testing.assert_array_equal(whole.predict_proba(X), before)
         for i in (2, 0, 3, 1):
-            whole.unlearn(X[i : i + 1], y[i : i + 1])
-        assert whole.census_.n_rows == 0
+            whole.forget(X[i : i + 1], y[i : i + 1])
+        assert whole.counts_.n_rows == 0
 
 
 def test_a_column_of_arrays_is_left_out_with_a_word():
@@ -273,7 +273,7 @@ def test_only_models_add(other):
     if other != 0:  # with which sum() starts
         with pytest.raises(TypeError):
             other + model
-    assert sum([model, model]).census_.n_rows == 4
+    assert sum([model, model]).counts_.n_rows == 4
 
 
 @pytest.mark.parametrize("events", ["complement", {("a", "b"): "complement"}])

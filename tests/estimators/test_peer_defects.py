@@ -46,7 +46,7 @@ def test_3_a_class_seen_once_keeps_its_neighbourhood_and_no_more():
 
 def test_4_variance_far_from_zero():
     x = 1e9 + np.random.default_rng(3).normal(size=(10_000, 1))
-    tally = Moments.of(x, np.zeros(10_000, np.intp), n_classes=1)
+    tally = Moments.from_rows(x, np.zeros(10_000, np.intp), n_classes=1)
     assert tally.m2[0, 0] / 10_000 == pytest.approx(np.var(x - 1e9), rel=1e-6)
 
 
@@ -88,7 +88,7 @@ def test_8_an_unseen_category_is_finite_and_a_late_one_is_counted():
     p = model.predict_proba({"c": ["new"]})
     np.testing.assert_allclose(p, [[0.5, 0.5]])
     model.partial_fit({"c": ["late"] * 3}, ["y"] * 3)
-    levels, counts = model.census_.plan.parts[0].levels[0].values, model.census_.tallies[0].counts
+    levels, counts = model.counts_.plan.parts[0].levels[0].values, model.counts_.tallies[0].counts
     assert levels == ("a", "b", "late")
     assert counts.tolist() == [[2, 0, 0], [0, 2, 3]]
 
@@ -127,11 +127,11 @@ def test_10_the_same_result_from_any_frame(kind):
     np.testing.assert_allclose(
         model.predict_proba(frames()[kind]), expected.predict_proba(frames()["mapping"]), rtol=1e-12
     )
-    assert [p.levels for p in model.census_.plan.parts] == [p.levels for p in expected.census_.plan.parts]
+    assert [p.levels for p in model.counts_.plan.parts] == [p.levels for p in expected.counts_.plan.parts]
 
 
 def test_10_mixed_numbers_and_text_are_one_column_of_text():
     X = np.array([[1, "a"], ["1", "b"], [None, "a"], [2, "b"]], dtype=object)
     model = cd.NaiveBayes().fit(X, ["p", "q", "p", "q"])
-    assert model.census_.plan.parts[0].levels[0].values == ("1", "2")  # as in a file, which cannot tell them apart
+    assert model.counts_.plan.parts[0].levels[0].values == ("1", "2")  # as in a file, which cannot tell them apart
     assert np.ptp(model.predict_proba([[1, None], ["1", None]]), axis=0).tolist() == [0.0, 0.0]

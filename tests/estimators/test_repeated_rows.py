@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import candide as cd
-from candide.rows.repeats import DistinctRows
-from candide.tasks.learn import learn
+from candide.data.repeated_rows import DistinctRows
+from candide.operations.fit import fit_model
 
 
 def mixed(n, seed, classes=2):
@@ -36,8 +36,8 @@ def test_rows_that_are_all_there_several_times(classes, times):
     once = log_loss(cd.BayesClassifier().fit(X, y), *NEW[classes])
     rows = np.repeat(np.arange(300), times)
     assert log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), *NEW[classes]) == pytest.approx(once, rel=0.005)
-    printed = learn({**pick(X, rows), "y": y[rows]}, "y", trust=True).held_out.scores.log_loss
-    alone = learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss
+    printed = fit_model({**pick(X, rows), "y": y[rows]}, "y", keep_held_out=True).held_out.scores.log_loss
+    alone = fit_model({**X, "y": y}, "y", keep_held_out=True).held_out.scores.log_loss
     assert printed == pytest.approx(alone, rel=0.01)
 
 
@@ -62,7 +62,7 @@ def test_copies_are_recognised_in_tables_that_are_sampled(n, times):
     new, truth = {f"c{j}": rng.integers(0, 12, 4000).astype(str) for j in range(3)}, rng.integers(0, 2, 4000)
     rows = rng.permutation(np.repeat(np.arange(n), times))
     assert log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), new, truth) < 0.72
-    printed = learn({**pick(X, rows), "y": y[rows]}, "y", trust=True).held_out.scores.log_loss
+    printed = fit_model({**pick(X, rows), "y": y[rows]}, "y", keep_held_out=True).held_out.scores.log_loss
     assert printed == pytest.approx(np.log(2), abs=0.02)
 
 
@@ -105,7 +105,7 @@ def test_exclusive_or_of_rows_that_repeat_by_chance():
     a, b, noise = rng.integers(0, 2, 1000), rng.integers(0, 2, 1000), rng.random(1000) < 0.1
     X, y = {"a": a, "b": b}, (a ^ b) ^ noise
     assert log_loss(cd.BayesClassifier().fit(X, y), X, y) < 0.40
-    assert learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss < 0.40
+    assert fit_model({**X, "y": y}, "y", keep_held_out=True).held_out.scores.log_loss < 0.40
 
 
 def test_a_model_of_copies_is_the_same_from_a_file_and_after_a_merge(tmp_path):
@@ -115,7 +115,7 @@ def test_a_model_of_copies_is_the_same_from_a_file_and_after_a_merge(tmp_path):
     model.save(tmp_path / "m.candide")
     np.testing.assert_allclose(cd.load(tmp_path / "m.candide").predict_proba(X), model.predict_proba(X), atol=1e-12)
     twice = model + cd.BayesClassifier(like=model).fit(pick(X, rows), y[rows])
-    np.testing.assert_allclose(twice.fitted_.voices.copies, 3.0)
+    np.testing.assert_allclose(twice.fitted_.term_weights.copies, 3.0)
 
 
 @pytest.mark.parametrize("times", [2, 5])
@@ -140,7 +140,7 @@ def test_text_that_is_copied_with_its_row_stays_text(times):
     X["note"] = np.array([f"w{i % 7} and v{i % 11} but u{i} here" for i in range(120)], object)
     rows = np.repeat(np.arange(120), times)
     for found in (cd.BayesClassifier().fit(pick(X, rows), y[rows]), cd.fit({**pick(X, rows), "y": y[rows]}, "y")):
-        assert {part.holds for part in found.census_.plan.parts if "note" in part.columns} == {"documents"}
+        assert {part.holds for part in found.counts_.plan.parts if "note" in part.columns} == {"documents"}
 
 
 def few_categories(n, seed, a=2, b=3):
@@ -158,7 +158,7 @@ def test_held_out_figures_of_few_categories_are_true(a, b, n):
     for seed in range(8 if n == 500 else 1):  # of few rows both figures vary with the rows drawn
         X, y = few_categories(n, n + 2 * seed, a, b)
         true.append(log_loss(cd.BayesClassifier().fit(X, y), *few_categories(20_000, n + 2 * seed + 1, a, b)))
-        printed.append(learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss)
+        printed.append(fit_model({**X, "y": y}, "y", keep_held_out=True).held_out.scores.log_loss)
     assert np.mean(printed) == pytest.approx(np.mean(true), rel=0.05)
 
 
@@ -200,7 +200,7 @@ def test_a_bootstrap_sample_with_one_column_of_measurements(n, rows):
     once = log_loss(cd.BayesClassifier().fit(pick(X, some), y[some]), *new)
     found = log_loss(cd.BayesClassifier().fit(pick(X, rows), y[rows]), *new)
     assert found < 1.03 * once
-    printed = learn({**pick(X, rows), "y": y[rows]}, "y", trust=True).held_out.scores.log_loss
+    printed = fit_model({**pick(X, rows), "y": y[rows]}, "y", keep_held_out=True).held_out.scores.log_loss
     assert printed == pytest.approx(found, rel=0.1)
 
 
@@ -224,7 +224,7 @@ def test_documents_that_are_copied_at_random(copies):
     model = cd.BayesClassifier().fit({"text": X[rows]}, y[rows])
     found = log_loss(model, {"text": asked}, truth)
     assert found < 0.73
-    printed = learn({"text": X[rows], "y": y[rows]}, "y", trust=True).held_out.scores
+    printed = fit_model({"text": X[rows], "y": y[rows]}, "y", keep_held_out=True).held_out.scores
     assert printed.log_loss == pytest.approx(found, rel=0.05)
     assert printed.accuracy < 0.65
 
@@ -282,7 +282,7 @@ def test_equal_rows_of_different_classes_are_no_copies(draw, n, most):
     rng = np.random.default_rng(1)
     (X, y), new = draw(n, rng), draw(5000, rng)
     assert log_loss(cd.BayesClassifier().fit(X, y), *new) < most
-    assert learn({**X, "y": y}, "y", trust=True).held_out.scores.log_loss < most + 0.05
+    assert fit_model({**X, "y": y}, "y", keep_held_out=True).held_out.scores.log_loss < most + 0.05
 
 
 def sparse_categories(n, rng):
@@ -306,4 +306,4 @@ def test_tables_without_copies_keep_all_their_rows():
     rng = np.random.default_rng(0)
     for n in (600, 2000):
         X, y = sparse_categories(n, rng)
-        assert DistinctRows.of(list(X.values()), y).draws.sum() == n
+        assert DistinctRows.from_columns(list(X.values()), y).draws.sum() == n

@@ -73,7 +73,7 @@ def test_separable_rows_are_sure_and_finite(n, columns):
     model = cd.BayesClassifier().fit(*rows(n, 0))
     asked, truth = rows(400, 1)
     assert log_loss(truth, model.predict_proba(asked)) < 0.1  # a value beyond those met is no riddle
-    assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 10
+    assert np.abs(np.concatenate(model.fitted_.term_weights.weight)).max() < 10
     far = model.predict_proba(np.array([[-1e9] * columns, [1e9] * columns]))
     assert far.argmax(axis=1).tolist() == [0, 1]
 
@@ -101,7 +101,7 @@ def test_weights_of_one_change_nothing_and_rows_without_weight_are_absent():
     weight = np.r_[np.ones(400), np.zeros(500)]
     both, one = pd.concat([X, more])[["0", "job"]], X[["0", "job"]]
     absent = cd.BayesClassifier().fit(both, np.r_[y, more_y], sample_weight=weight)
-    assert absent.census_.class_weight.sum() == 400
+    assert absent.counts_.class_weight.sum() == 400
     want = cd.BayesClassifier().fit(one, y).predict_proba(asked[["0", "job"]])
     np.testing.assert_allclose(absent.predict_proba(asked[["0", "job"]]), want, atol=1e-6)
 
@@ -116,7 +116,7 @@ def test_few_rows_are_no_certainty(n):
         model = cd.BayesClassifier().fit(X, y)
         asked, right = rng.normal(size=(400, 4)), np.arange(400) % 2
         asked[:, 0] += right
-        assert max(np.abs(w).max() for w in model.fitted_.voices.weight) < 3
+        assert max(np.abs(w).max() for w in model.fitted_.term_weights.weight) < 3
         assert log_loss(right, model.predict_proba(asked)) < 1.6  # of the shares 0.69; without care 3 to 17
 
 
@@ -124,6 +124,6 @@ def test_numbers_that_tell_nothing_have_no_large_weights():
     for seed in (37, 1, 2, 3):
         rng = RNG(seed)
         X, _, y = rng.normal(size=(50, 2)), rng.normal(size=(500, 2)), rng.permutation(np.arange(50) % 2)
-        assert max(np.abs(w).max() for w in cd.BayesClassifier().fit(X, y).fitted_.voices.weight) < 5
+        assert max(np.abs(w).max() for w in cd.BayesClassifier().fit(X, y).fitted_.term_weights.weight) < 5
     X, y = RNG(0).normal(size=(60, 300)), np.arange(60) % 2  # more numbers than rows: no covariance
-    assert not [part for part in cd.BayesClassifier().fit(X, y).fitted_.plan.parts if part.event.joint]
+    assert not [part for part in cd.BayesClassifier().fit(X, y).fitted_.plan.parts if part.event.is_joint]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import candide as cd
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.rows.remarks import RemarkWarning
-from candide.tasks.learn import learn
+from candide.operations.fit import fit_model
 
 N = 1500
 X = {"a": np.random.default_rng(0).normal(size=N)}
@@ -42,7 +42,7 @@ def test_dropins_warn_and_stay_as_scikit_learn_is():
     from sklearn.naive_bayes import GaussianNB
 
     rows = X["a"][:, None]
-    with pytest.warns(RemarkWarning, match=MESSAGE):
+    with pytest.warns(DataWarning, match=MESSAGE):
         ours = cd.GaussianNB().fit(rows, Y)
     np.testing.assert_allclose(ours.predict_proba(rows[:9]), GaussianNB().fit(rows, Y).predict_proba(rows[:9]))
 
@@ -55,9 +55,9 @@ def test_declared_classes_are_taken():
 def test_whole_numbers_are_classes_however_they_are_held():
     y = np.arange(300) % 26  # more than the fractions that may be classes
     for values in (y, y.astype(float), y.astype(str)):
-        learned = learn({"a": X["a"][:300], "y": values}, "y", model="naive")
+        learned = fit_model({"a": X["a"][:300], "y": values}, "y", model="naive")
         assert len(learned.fitted.labels) == 26
-        assert not [one for one in learned.remarks if one.code == "label-measurement"]
+        assert not [one for one in learned.notes if one.code == "label-measurement"]
 
 
 def test_fractions_are_a_quantity_from_fewer_on():

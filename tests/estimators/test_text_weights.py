@@ -10,9 +10,9 @@ from sklearn.naive_bayes import MultinomialNB
 from tests.data import corpus
 
 import candide as cd
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.events.text import HEARD
-from candide.rows.remarks import RemarkWarning
+from candide.events.text import DEFAULT_TEXT
 
 RNG = np.random.default_rng(0)
 COMMON = np.array([f"word{i}" for i in range(40)])
@@ -41,7 +41,7 @@ def log_loss(model, X=NEW, y=TRUTH):
 
 
 def known(model):
-    return model.fitted_.voices.words[0].keys()
+    return model.fitted_.term_weights.words[0].keys()
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,11 @@ def test_explanations_add_up_to_the_log_odds(model):
 def test_the_sum_of_parts_weighed_again_is_the_whole(model):
     parts = [cd.TextNB().fit(TEXTS[s], Y[s]) for s in (slice(0, 300), slice(300, 600))]
     both = parts[0] + parts[1]
-    assert both.fitted_.voices.said(600) == "weights learned on 600 of 600 rows"
+    assert both.fitted_.term_weights.training_summary(600) == "weights learned on 600 of 600 rows"
     assert log_loss(both) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
-    np.testing.assert_allclose(both.weigh(TEXTS, Y).predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
+    np.testing.assert_allclose(both.reweight(TEXTS, Y).predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
     left = (model + parts[1]) - parts[1]
-    counts = [one.census_.tallies[0].arrays()["total"] for one in (left, model)]
+    counts = [one.counts_.tallies[0].arrays()["total"] for one in (left, model)]
     np.testing.assert_allclose(*counts, rtol=1e-12)
 
 
@@ -86,7 +86,7 @@ def test_forgotten_words_have_no_weight():
     texts, y = [*TEXTS, "zanzibar wave", "zanzibar salt"], [*Y, "sea", "sea"]
     model = cd.TextNB().fit(texts, y)
     assert b"zanzibar" in known(model)
-    model.unlearn(texts[-2:], y[-2:])
+    model.forget(texts[-2:], y[-2:])
     assert not any(b"zanzibar" in key for key in known(model))
 
 
@@ -107,13 +107,13 @@ def test_densities_and_samples_are_those_of_words_that_count_once(model):
 
 
 def test_top_terms_are_those_that_say_most(model):
-    assert {"green", "cup"} <= {term.term for term in model.top_terms("tea", 4)}
+    assert {"green", "cup"} <= {term.term for term in model.top_words("tea", 4)}
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 200])
 def test_one_document_a_class_speaks_for_its_class(n):
     texts = [f"word{c} common thing{c % 2}" for c in range(n)]
-    model = cd.TextNB(choose=False).fit(texts, np.arange(len(texts)))
+    model = cd.TextNB(select_options=False).fit(texts, np.arange(len(texts)))
     assert model.predict(texts).tolist() == list(range(len(texts)))
 
 
@@ -131,7 +131,7 @@ def test_labels_by_lot_are_answered_with_about_the_class_shares(n):
         rng = np.random.default_rng(seed)
         texts = [" ".join(rng.choice([f"w{i}x" for i in range(300)], 60)) for _ in range(n + 300)]
         y = np.append([0, 1], (rng.random(n + 298) < 0.2).astype(int))
-        p = cd.TextNB(choose=False).fit(texts[:n], y[:n]).predict_proba(texts[n:])
+        p = cd.TextNB(select_options=False).fit(texts[:n], y[:n]).predict_proba(texts[n:])
         share = np.bincount(y[:n]) / n
         losses.append([-np.log(p[np.arange(300), y[n:]]).mean(), -np.log(share[y[n:]]).mean()])
     learned, shares = np.mean(losses, axis=0)
@@ -142,7 +142,7 @@ def test_a_stream_learns_again_when_documents_have_doubled():
     model = cd.TextNB()
     for start in range(0, 600, 100):
         model.partial_fit(TEXTS[start : start + 100], Y[start : start + 100], classes=list(TOPICS))
-    assert model.fitted_.voices.counted == 400
+    assert model.fitted_.term_weights.n_counted_rows == 400
     assert log_loss(model) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
 
 
@@ -152,7 +152,7 @@ def test_a_stream_of_single_documents_is_heard_as_by_naive_bayes(at_once):
     for start in range(0, 600, at_once):
         model.partial_fit(TEXTS[start : start + at_once], Y[start : start + at_once], classes=list(TOPICS))
     assert log_loss(model) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
-    assert model.weigh(TEXTS, Y).fitted_.voices.rows == 600
+    assert model.reweight(TEXTS, Y).fitted_.term_weights.n_learned_rows == 600
 
 
 def test_weights_of_rows_count_as_copies(model):
@@ -165,9 +165,9 @@ def test_weights_of_rows_count_as_copies(model):
 
 
 def test_some_of_the_documents_are_enough_to_learn_from():
-    model = cd.TextNB(rows=200).fit(TEXTS, Y)
-    assert model.fitted_.voices.rows == 200
-    assert model.census_.n_rows == 600
+    model = cd.TextNB(sample_rows=200).fit(TEXTS, Y)
+    assert model.fitted_.term_weights.n_learned_rows == 200
+    assert model.counts_.n_rows == 600
     assert log_loss(model) < 0.95
 
 
@@ -186,7 +186,7 @@ def test_odd_documents_leave_probabilities(texts, y):
     p = model.predict_proba([*texts, "never met", ""])
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    shares = (model.census_.class_weight + 0.5) / (len(y) + 0.5 * len(model.classes_))
+    shares = (model.counts_.class_weight + 0.5) / (len(y) + 0.5 * len(model.classes_))
     np.testing.assert_allclose(p[-2:], [shares, shares], atol=1e-12)  # where nothing is known
 
 
@@ -195,7 +195,7 @@ def test_documents_that_say_nothing_have_the_class_shares(model, tmp_path):
     nothing, y = ["", "unheard of", None], np.where(Y == "sea", "sea", "land")
     table = cd.BayesClassifier(calibration="logistic").fit({"said": TEXTS}, y)
     for i, (one, X) in enumerate(((model, nothing), (model + model, nothing), (table, {"said": nothing}))):
-        weight = one.census_.class_weight
+        weight = one.counts_.class_weight
         shares = (weight + 0.5) / (weight.sum() + 0.5 * len(weight))
         np.testing.assert_allclose(one.predict_proba(X), np.tile(shares, (3, 1)), atol=1e-9)
         for detail in ("tally", "score"):
@@ -241,7 +241,7 @@ def test_what_cannot_have_weights_says_so():
     with pytest.raises(InputError) as error:
         cd.TextNB(weights="some").fit(TEXTS, Y)
     assert error.value.value == "some"
-    assert cd.TextNB("bernoulli").fit(TEXTS, Y).fitted_.voices is None
+    assert cd.TextNB("bernoulli").fit(TEXTS, Y).fitted_.term_weights is None
 
 
 def test_text_beside_columns_is_weighed_with_them():
@@ -261,16 +261,18 @@ def test_text_beside_columns_is_weighed_with_them():
 
 def test_words_learn_from_more_rows_than_other_voices(monkeypatch):
     """Five times as many: all voices where they are words, else words alone."""
-    alone = cd.BayesClassifier(rows=100).fit({"body": TEXTS}, Y)
-    assert alone.fitted_.voices.rows == 500
+    alone = cd.BayesClassifier(sample_rows=100).fit({"body": TEXTS}, Y)
+    assert alone.fitted_.term_weights.n_learned_rows == 500
     X = {"body": TEXTS, "hour": np.random.default_rng(3).normal(size=600) + (Y == "sea")}
-    usual = {"body": replace(HEARD, choose=False)}
-    both = cd.BayesClassifier(usual, rows=100).fit(X, Y)
-    assert both.fitted_.voices.rows == 100
-    place = next(i for i, part in enumerate(both.census_.plan.parts) if part.event.hears_words)
+    usual = {"body": replace(DEFAULT_TEXT, choose_weighting=False)}
+    both = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
+    assert both.fitted_.term_weights.n_learned_rows == 100
+    place = next(i for i, part in enumerate(both.counts_.plan.parts) if part.event.weights_tokens)
     monkeypatch.setattr(cd.BayesClassifier, "_documents", 100)
-    few = cd.BayesClassifier(usual, rows=100).fit(X, Y)
-    assert len(both.fitted_.voices.words[place].weight) > 1.3 * len(few.fitted_.voices.words[place].weight)
+    few = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
+    assert len(both.fitted_.term_weights.token_weights[place].weight) > 1.3 * len(
+        few.fitted_.term_weights.token_weights[place].weight
+    )
     new = {"body": NEW, "hour": np.random.default_rng(4).normal(size=400) + (TRUTH == "sea")}
     assert log_loss(both, new) < log_loss(few, new)
     for row, found in zip(np.sort(both.predict_log_proba(new)), both.explain(new), strict=True):
@@ -282,7 +284,7 @@ def test_several_texts_learn_beside_each_other():
     half = [" ".join(text.split()[::2]) for text in TEXTS]
     X = {"body": TEXTS, "again": half, "hour": np.random.default_rng(3).normal(size=600) + (Y == "sea")}
     new = {"body": NEW, "again": [" ".join(text.split()[::2]) for text in NEW], "hour": np.zeros(400)}
-    more, same = (cd.BayesClassifier(rows=rows).fit(X, Y) for rows in (150, 600))
+    more, same = (cd.BayesClassifier(sample_rows=rows).fit(X, Y) for rows in (150, 600))
     assert log_loss(more, new) < 1.05 * log_loss(same, new)
 
 
@@ -301,16 +303,16 @@ def test_real_documents(name, least, most):
 def test_english_stop_words_are_those_of_scikit_learn():
     texts, y = ["the cup of tea", "the train is late"] * 9, ["tea", "rail"] * 9
     model = cd.TextNB(stop_words="english", weights=None).fit(texts, y)
-    assert sorted(model.census_.tallies[0].words()) == ["cup", "late", "tea", "train"]
+    assert sorted(model.counts_.tallies[0].words()) == ["cup", "late", "tea", "train"]
     assert sorted(CountVectorizer(stop_words="english").fit(texts).vocabulary_) == ["cup", "late", "tea", "train"]
 
 
 def test_another_prior_drops_weights_that_it_cannot_have(model):
     careful = model.with_prior(model="complement")
-    assert careful.fitted_.voices is None
-    assert careful.census_ is not None
+    assert careful.fitted_.term_weights is None
+    assert careful.counts_ is not None
     assert (careful.predict(NEW) == TRUTH).mean() > 0.7
-    assert model.with_prior(class_prior="uniform").fitted_.voices is not None
+    assert model.with_prior(class_prior="uniform").fitted_.term_weights is not None
 
 
 def names(n, seed):
@@ -323,15 +325,15 @@ def test_models_add_where_one_hears_characters_and_the_other_does_not():
     many, few = cd.TextNB().fit(*names(400, 1)), cd.TextNB().fit(*names(20, 2))
     assert [len(one.fitted_.plan.parts) for one in (many, few)] == [2, 1]
     for a, b in ((many, few), (few, many)):
-        with pytest.warns(RemarkWarning, match="characters"):
+        with pytest.warns(DataWarning, match="characters"):
             both = a + b
-        assert both.census_.n_rows == 420
+        assert both.counts_.n_rows == 420
         words = cd.TextNB(characters=False)
         whole = words.fit(
             np.concatenate([names(400, 1)[0], names(20, 2)[0]]), np.append(names(400, 1)[1], names(20, 2)[1])
         )
-        assert both.census_.tallies[0].n_terms == whole.census_.tallies[0].n_terms
-        assert ((both - few).census_.class_weight == many.census_.class_weight).all()
+        assert both.counts_.tallies[0].n_terms == whole.counts_.tallies[0].n_terms
+        assert ((both - few).counts_.class_weight == many.counts_.class_weight).all()
     twice = many + many
     assert len(twice.fitted_.plan.parts) == 2
     assert twice.predict(["Ivanova", "Lopez"]).tolist() == [1, 0]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from tests import data
 
 import candide as cd
-from candide.errors import InputError, NotWithinError
+from candide.errors import InputError, NotCountedError
 from candide.kernels import text as kernel
 
 DOCUMENTS = ["Free prize, call now", "See you at five", "Free call", "five more to see", "prize prize prize", "you see"]
@@ -101,7 +101,7 @@ def test_parts_add_up_and_come_off_again(settings):
     )
     for other in (chunks, a + b, sum([a, b]), a + b + a - a):
         np.testing.assert_allclose(other.predict_proba(NEW), whole.predict_proba(NEW), rtol=1e-12)
-    with pytest.raises(NotWithinError, match=r"term b?'"):
+    with pytest.raises(NotCountedError, match=r"term b?'"):
         a - cd.TextNB(**settings, weights=None).partial_fit(["unheard words"], ["spam"])
 
 
@@ -114,15 +114,15 @@ def test_another_prior_needs_no_documents(model):
 
 
 def test_top_terms_are_the_largest_log_odds(model):
-    [first, second, *_] = model.top_terms("spam", 6)
+    [first, second, *_] = model.top_words("spam", 6)
     assert (first.term, first.count, first.others) == ("prize", 4.0, 0.0)
     n, rest, v = 9, 10, 10  # terms of spam, of ham, and different ones
     assert first.log_odds == pytest.approx(np.log((4 + 1) / (n + v) / ((0 + 1) / (rest + v))))
-    assert {second.term, model.top_terms("spam", 6)[2].term} == {"call", "free"}
-    assert model.top_terms("ham", 1)[0].term == "see"
-    assert len(model.top_terms("ham", 100)) == v
+    assert {second.term, model.top_words("spam", 6)[2].term} == {"call", "free"}
+    assert model.top_words("ham", 1)[0].term == "see"
+    assert len(model.top_words("ham", 100)) == v
     with pytest.raises(InputError, match="unknown class 'spa'; did you mean 'spam'"):
-        model.top_terms("spa")
+        model.top_words("spa")
 
 
 def test_weights_are_copies():
@@ -138,7 +138,7 @@ def test_a_model_file_keeps_it(model, tmp_path):
         each.save(tmp_path / "text.candide")
         loaded = cd.load(tmp_path / "text.candide")
         np.testing.assert_array_equal(loaded.predict_proba(NEW), each.predict_proba(NEW))
-        frame = cd.NaiveBayes.of(loaded.fitted_)  # the same counts as a table of one column
+        frame = cd.NaiveBayes.from_fitted(loaded.fitted_)  # the same counts as a table of one column
         np.testing.assert_array_equal(frame.predict_proba({"text": NEW}), each.predict_proba(NEW))
 
 

@@ -10,9 +10,9 @@ from tests.estimators.test_bayes_classifier import mixed
 from tests.tasks.test_update import same
 
 import candide as cd
-from candide.errors import InputError, MergeError, NotWithinError
-from candide.model import voices
-from candide.rows.table import Table
+from candide.data.table import Table
+from candide.errors import InputError, MergeError, NotCountedError
+from candide.model import term_weights
 
 
 def at(rows, X, y):
@@ -50,15 +50,15 @@ def test_parts_that_count_alike_add_up_to_the_whole(first, cuts, order):
     order.shuffle(parts)
     together = cd.BayesClassifier(like=first).fit(*WHOLE)
     added = sum(parts)
-    same(added.census_, together.census_, moments=1e-9)
-    want = together.weigh(*WHOLE).predict_proba(ASKED)
-    np.testing.assert_allclose(added.weigh(*WHOLE).predict_proba(ASKED), want, atol=1e-6)
+    same(added.counts_, together.counts_, moments=1e-9)
+    want = together.reweight(*WHOLE).predict_proba(ASKED)
+    np.testing.assert_allclose(added.reweight(*WHOLE).predict_proba(ASKED), want, atol=1e-6)
 
 
 def test_what_is_added_and_taken_away_is_gone(first):
     other = cd.BayesClassifier(like=first).fit(*at(slice(500, 1200), *WHOLE))
     again = (first + other) - other
-    same(again.census_, first.census_, moments=1e-9)
+    same(again.counts_, first.counts_, moments=1e-9)
     mine = at(slice(0, 500), *WHOLE)
     want = clone(first).fit(*mine).weigh(*mine).predict_proba(ASKED)
     np.testing.assert_allclose(again.weigh(*mine).predict_proba(ASKED), want, atol=1e-6)
@@ -74,7 +74,7 @@ def test_to_weigh_by_the_rows_that_were_fitted_changes_next_to_nothing(first):
 def test_a_sum_has_weights_between_those_of_its_parts_and_says_from_how_many_rows(first):
     other = cd.BayesClassifier(like=first).fit(*at(slice(500, 1200), *WHOLE))
     sums = first + other, other + first
-    a, b, ab, ba = (np.concatenate(one.fitted_.voices.weight) for one in (first, other, *sums))
+    a, b, ab, ba = (np.concatenate(one.fitted_.term_weights.weight) for one in (first, other, *sums))
     np.testing.assert_allclose(ab, (500 * a + 700 * b) / 1200, rtol=1e-12)
     np.testing.assert_allclose(ab, ba, rtol=1e-12)
     assert "1,200 of 1,200 rows" in repr(sums[0].fitted_)
@@ -85,8 +85,8 @@ def test_classes_of_one_part_only_keep_their_bias(first):
     other = cd.BayesClassifier(like=first).fit(X, np.where(y == "no", "never", y))
     both = first + other
     assert both.classes_.tolist() == ["never", "no", "yes"]
-    (mine,), (theirs,) = ((one.fitted_.voices.bias[:1]) for one in (first, other))
-    np.testing.assert_allclose(both.fitted_.voices.bias[:2], [theirs * 700 / 1200, mine * 500 / 1200], rtol=1e-12)
+    (mine,), (theirs,) = ((one.fitted_.term_weights.bias[:1]) for one in (first, other))
+    np.testing.assert_allclose(both.fitted_.term_weights.bias[:2], [theirs * 700 / 1200, mine * 500 / 1200], rtol=1e-12)
     labels = np.append(WHOLE[1][:500], np.where(y == "no", "never", y))
     assert np.isfinite(both.weigh(WHOLE[0], labels).predict_proba(ASKED)).all()
 
@@ -97,7 +97,7 @@ def test_labels_written_as_text_and_as_numbers_are_the_same_classes():
     first = cd.BayesClassifier().fit(X, code)
     second = cd.BayesClassifier(like=first).fit(X, code.astype(str))
     both = first + second
-    np.testing.assert_allclose(both.fitted_.voices.bias, first.fitted_.voices.bias, atol=1e-4)
+    np.testing.assert_allclose(both.fitted_.term_weights.bias, first.fitted_.term_weights.bias, atol=1e-4)
 
 
 def test_other_grids_and_pairs_do_not_add_and_the_error_says_what_to_do(first):
@@ -113,9 +113,9 @@ def test_like_may_be_a_plan_or_a_file_and_survives_a_clone(first, tmp_path):
     first.save(tmp_path / "m.candide")
     rest = at(slice(500, 1200), *WHOLE)
     want = cd.BayesClassifier(like=first).fit(*rest)
-    for like in (first.census_.plan, tmp_path / "m.candide", first.fitted_):
+    for like in (first.counts_.plan, tmp_path / "m.candide", first.fitted_):
         got = clone(cd.BayesClassifier(like=like)).fit(*rest)
-        same(got.census_, want.census_)
+        same(got.counts_, want.counts_)
     copy = clone(want)
     assert copy.like is first
     assert not hasattr(copy, "fitted_")
@@ -141,15 +141,15 @@ def test_like_and_events_are_one_too_many_and_columns_must_be_there(first):
 def test_rows_taken_out_leave_the_counts_and_the_weights_say_so(first):
     model, gone = clone(first).fit(*at(slice(0, 500), *WHOLE)), at(slice(0, 100), *WHOLE)
     left = at(slice(100, 500), *WHOLE)
-    model.unlearn(*gone)
-    same(model.census_, cd.BayesClassifier(like=first).fit(*left).census_, moments=1e-9)
-    assert model.fitted_.voices.gone == 100
+    model.forget(*gone)
+    same(model.counts_, cd.BayesClassifier(like=first).fit(*left).counts_, moments=1e-9)
+    assert model.fitted_.term_weights.gone == 100
     note = "weights learned on 500 rows, before 100 rows were forgotten; the counts now hold 400 rows"
-    assert model.fitted_.voices.said(400) == note
+    assert model.fitted_.term_weights.said(400) == note
     assert "100 rows were forgotten" in repr(model.fitted_)
-    want = cd.BayesClassifier(like=first).fit(*left).weigh(*left).predict_proba(ASKED)
+    want = cd.BayesClassifier(like=first).fit(*left).reweight(*left).predict_proba(ASKED)
     model.weigh(*left)
-    assert model.fitted_.voices.gone == 0
+    assert model.fitted_.term_weights.gone == 0
     np.testing.assert_allclose(model.predict_proba(ASKED), want, atol=1e-6)
 
 
@@ -157,24 +157,24 @@ def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
     rest = at(slice(500, 1200), *WHOLE)
     model = clone(first).fit(*at(slice(0, 500), *WHOLE))
     before = model.predict_proba(ASKED)
-    with pytest.raises(NotWithinError) as error:
+    with pytest.raises(NotCountedError) as error:
         model.weigh(*rest)
     assert "new=True" in error.value.remedy
     np.testing.assert_array_equal(model.predict_proba(ASKED), before)
-    model.weigh(*rest, new=True)
-    assert model.fitted_.voices.said(500) == "weights learned on 700 rows that were not counted"
+    model.weigh(*rest, rows_are_new=True)
+    assert model.fitted_.term_weights.said(500) == "weights learned on 700 rows that were not counted"
     truth = numbers(60, seed=9)[1]
     assert log_loss(truth, model.predict_proba(ASKED)) < 1.05 * log_loss(truth, before)
-    with pytest.raises(NotWithinError) as error:
+    with pytest.raises(NotCountedError) as error:
         model.weigh(rest[0], np.full(700, "maybe"))
     assert error.value.value == "maybe"
 
 
 def test_rows_that_were_never_counted_teach_by_the_laws_as_they_are(first):
     fitted = first.fitted_
-    blocks = fitted.plan.blocks(Table.of(at(slice(500, 600), *WHOLE)[0]))
-    terms = voices.fresh_terms(fitted.census, fitted.settings, blocks)
-    joint = sum(part @ weight for part, weight in zip(terms, fitted.voices.weight, strict=True))
+    blocks = fitted.plan.blocks(Table.from_data(at(slice(500, 600), *WHOLE)[0]))
+    terms = term_weights.uncounted_contributions(fitted.counts, fitted.settings, blocks)
+    joint = sum(part @ weight for part, weight in zip(terms, fitted.term_weights.weight, strict=True))
     joint, want = joint + fitted.model.log_prior, fitted.model.joint_log_likelihood(blocks)
     np.testing.assert_allclose(joint - joint[:, :1], want - want[:, :1], atol=1e-9)
 
@@ -183,17 +183,17 @@ def test_weights_of_rows_are_left_out_with_them():
     X, y = numbers(300)
     w = np.random.default_rng(0).uniform(0.5, 2, 300)
     model = cd.BayesClassifier().fit(X, y, sample_weight=w)
-    assert model.weigh(X, y, sample_weight=w).fitted_.voices.rows == 300
-    with pytest.raises(NotWithinError):
-        model.weigh(X, y, sample_weight=3 * w)
+    assert model.reweight(X, y, sample_weight=w).fitted_.term_weights.n_learned_rows == 300
+    with pytest.raises(NotCountedError):
+        model.reweight(X, y, sample_weight=3 * w)
 
 
 def test_rows_that_weigh_nothing_teach_nothing():
     X, y = numbers(400)
     w = np.repeat([0.0, 1.0], 200)
-    some = cd.BayesClassifier(rows=100).fit(X, y, sample_weight=w)
-    assert some.fitted_.voices.rows == 100
-    assert some.weigh(X, y, sample_weight=w).fitted_.voices.rows == 100
+    some = cd.BayesClassifier(sample_rows=100).fit(X, y, sample_weight=w)
+    assert some.fitted_.term_weights.n_learned_rows == 100
+    assert some.reweight(X, y, sample_weight=w).fitted_.term_weights.n_learned_rows == 100
 
 
 def test_a_stream_weighs_again_when_its_rows_have_doubled():
@@ -202,19 +202,19 @@ def test_a_stream_weighs_again_when_its_rows_have_doubled():
     counted = []
     for part in parts[1:]:
         model.partial_fit(*part)
-        counted.append(model.fitted_.voices.counted)
+        counted.append(model.fitted_.term_weights.n_counted_rows)
     assert counted == [600, 600, 1200]
-    want = cd.BayesClassifier(like=cd.BayesClassifier().fit(*parts[0])).fit(*WHOLE).weigh(*parts[3])
+    want = cd.BayesClassifier(like=cd.BayesClassifier().fit(*parts[0])).fit(*WHOLE).reweight(*parts[3])
     np.testing.assert_allclose(model.predict_proba(ASKED), want.predict_proba(ASKED), atol=1e-6)
 
 
 def test_a_few_rows_at_hand_do_not_undo_what_many_have_taught():
     model = cd.BayesClassifier().partial_fit(*at(slice(0, 300), *WHOLE))
-    taught = model.fitted_.voices.weight
+    taught = model.fitted_.term_weights.weight
     for a in range(300, 1200, 100):
         model.partial_fit(*at(slice(a, a + 100), *WHOLE))
-    assert model.fitted_.voices.weight is taught
-    assert model.fitted_.voices.stale(1200)
+    assert model.fitted_.term_weights.weight is taught
+    assert model.fitted_.term_weights.is_stale(1200)
 
 
 def test_a_class_and_a_level_may_come_later():
@@ -224,19 +224,19 @@ def test_a_class_and_a_level_may_come_later():
     X = X | {"job": job}
     model = cd.BayesClassifier().partial_fit(*at(slice(0, 300), X, late)).partial_fit(*at(slice(300, 600), X, late))
     assert model.classes_.tolist() == ["late", "no", "yes"]
-    assert model.fitted_.voices.counted == 600
+    assert model.fitted_.term_weights.n_counted_rows == 600
     assert np.isfinite(model.predict_proba(ASKED)).all()
-    model.unlearn(*at(slice(300, 600), X, late))
+    model.forget(*at(slice(300, 600), X, late))
     assert model.classes_.tolist() == ["no", "yes"]
 
 
 def test_rows_of_one_class_teach_nothing_and_do_not_spoil_a_sum(first):
     X, y = WHOLE
     only = cd.BayesClassifier(like=first).partial_fit({n: c[y == "no"] for n, c in X.items()}, y[y == "no"])
-    assert only.fitted_.voices.rows == 0
+    assert only.fitted_.term_weights.n_learned_rows == 0
     both = first + only
     np.testing.assert_array_equal(
-        np.concatenate(both.fitted_.voices.weight), np.concatenate(first.fitted_.voices.weight)
+        np.concatenate(both.fitted_.term_weights.weight), np.concatenate(first.fitted_.term_weights.weight)
     )
     assert np.isfinite(
         cd.BayesClassifier().partial_fit(X, np.full(1200, "no")).partial_fit(X, y).predict_proba(X)
@@ -245,7 +245,7 @@ def test_rows_of_one_class_teach_nothing_and_do_not_spoil_a_sum(first):
 
 def taught(model):
     """The same counts with weights of other rows."""
-    return (model + model).weigh(*at(slice(500, 1200), *WHOLE), new=True)
+    return (model + model).weigh(*at(slice(500, 1200), *WHOLE), rows_are_new=True)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_a_file_keeps_what_is_known_of_the_weights(first, change, tmp_path):
     again = cd.load(tmp_path / "m.candide")
     np.testing.assert_array_equal(again.predict_proba(ASKED), model.predict_proba(ASKED))
     assert repr(again.fitted_) == repr(model.fitted_)
-    assert again.fitted_.voices.counted == model.fitted_.voices.counted
+    assert again.fitted_.term_weights.n_counted_rows == model.fitted_.term_weights.counted

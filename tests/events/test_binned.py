@@ -8,8 +8,8 @@ import candide as cd
 from candide.errors import InputError
 from candide.events import Binned
 from candide.priors import Beta, Dirichlet
-from candide.tasks.validate import cross_validate
 from candide.testing import check_event
+from candide.validation.cross_validation import cross_validate
 
 
 def humps(n, seed=0):
@@ -29,16 +29,18 @@ def test_bins_are_cut_where_the_classes_change():
     asked, truth = humps(1000, seed=2)
     assert (model.predict(asked) == truth).mean() > 0.98
     [law] = model.fitted_.model.distributions
-    rows, _ = law.describe(0, levels=model.fitted_.plan.parts[0].encodings[0].names())
+    rows, _ = law.describe(0, levels=model.fitted_.plan.parts[0].encodings[0].level_names())
     edges = [float(name.split()[-1]) for name in (rows[0], rows[-1])]
     assert edges == pytest.approx([-0.7, 0.7], abs=0.02)
-    assert law.describe(1, levels=model.fitted_.plan.parts[0].encodings[1].names())[0] == ["any"]  # it tells nothing
+    assert law.describe(1, levels=model.fitted_.plan.parts[0].encodings[1].level_names())[0] == [
+        "any"
+    ]  # it tells nothing
 
 
 def test_a_column_that_tells_nothing_has_no_information():
     X, y = humps(300)
     model = cd.NaiveBayes({"x": "binned", "noise": "binned"}).fit(X, y)
-    [part], [tally] = model.fitted_.plan.parts, model.census_.tallies
+    [part], [tally] = model.fitted_.plan.parts, model.counts_.tallies
     assert part.event.information(tally)[0] > 0.3
     assert part.event.information(tally)[1] == 0.0  # of its 255 cells it would be large, by chance
 

@@ -10,12 +10,12 @@ import pytest
 from tests.data import table
 
 import candide as cd
+from candide.data.table import Table
 from candide.engines import arrays
 from candide.events import Categorical, Exponential, Gaussian, NegativeBinomial, Poisson
 from candide.model.plan import make_plan
 from candide.priors import Dirichlet, Gamma, NormalInverseGamma
 from candide.report import summary
-from candide.rows.table import Table
 
 NUMBERS = ("iris", "glass", "sonar", "ionosphere", "pima_diabetes", "segment")
 WHOLE = ("pima_diabetes", "letter", "breast_cancer_wisconsin")
@@ -51,12 +51,14 @@ def held_out(event, prior, X, y, share, draws=3):
     for _ in range(draws):
         order = rng.permutation(n)
         train, test = order[: int(share * n)], order[int(share * n) :][:500]
-        whole = Table.of({c: x[train] for c, x in X.items()})
-        census = arrays.count(whole, y[train].tolist(), plan=make_plan(whole, event).with_levels(whole))
+        whole = Table.from_data({c: x[train] for c, x in X.items()})
+        census = arrays.count_table(whole, y[train].tolist(), plan=make_plan(whole, event).with_levels(whole))
         [part], [tally] = census.plan.parts, census.tallies
         code = {label: i for i, label in enumerate(census.labels.values)}
         test = np.array([i for i in test if y[i] in code])
-        log_prob = event.estimate(tally, prior).log_prob(part.block(Table.of({c: x[test] for c, x in X.items()})))
+        log_prob = event.estimate(tally, prior).log_prob(
+            part.block(Table.from_data({c: x[test] for c, x in X.items()}))
+        )
         means.append(log_prob[np.arange(len(test)), [code[label] for label in y[test]]].mean() / len(X))
     return float(np.mean(means))
 
@@ -71,13 +73,15 @@ def test_no_other_prior_fits_rows_held_out_better(name):
 
 def test_the_law_of_a_class_is_as_wide_as_its_rows():
     model = cd.fit(table("iris.parquet"), target="class", model="naive")
-    shown = next(c for c in summary.of_model(model.fitted_).columns if c.column == "petallength")
-    scale, sd = shown.given["scale"][0], shown.given["sd"][0]
+    shown = next(c for c in summary.summarize_model(model.fitted_).columns if c.column == "petallength")
+    scale, sd = shown.conditionals["scale"][0], shown.conditionals["sd"][0]
     assert 0.17 < scale < 0.185  # of setosa, whose rows have 0.172; over all classes it is 1.76
-    df = shown.given["df"][0]
+    df = shown.conditionals["df"][0]
     assert sd == pytest.approx(scale * np.sqrt(df / (df - 2)))  # of the law that scores, with counts and without
-    alone = next(c for c in summary.of_model(model.fitted_.without_counts()).columns if c.column == "petallength")
-    assert alone.given == shown.given
+    alone = next(
+        c for c in summary.summarize_model(model.fitted_.without_counts()).columns if c.column == "petallength"
+    )
+    assert alone.conditionals == shown.conditionals
 
 
 def test_classes_of_a_single_value_or_row_have_a_spread():

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.encode import Levels
+from candide.encoding import LevelEncoding
 from candide.errors import InputError
 from candide.events import (
+    ESTIMATES,
     EVENTS,
-    HOWS,
     Bernoulli,
     Binned,
     Categorical,
@@ -27,7 +27,7 @@ from candide.events import (
     Whole,
 )
 from candide.priors import Beta, Dirichlet, Gamma, NormalInverseGamma, Prior
-from candide.tally import KINDS
+from candide.tally import TALLIES
 from candide.testing import check_event
 
 NIG = NormalInverseGamma(mean=0.5, kappa=0.7, a=2.3, b=1.9)
@@ -74,11 +74,11 @@ N_CLASSES, N_FEATURES = 2, 3
 
 
 def spec_of(event, n_features, sizes):
-    return event.spec(n_features, tuple(map(Levels.of_size, sizes)))
+    return event.spec(n_features, tuple(map(LevelEncoding.from_size, sizes)))
 
 
 def count(event, X, y, weight=None, sizes=(), n_classes=N_CLASSES):
-    return KINDS[event.kind].of(X, y, weight, n_classes=n_classes, spec=spec_of(event, X.shape[1], sizes))
+    return TALLIES[event.kind].from_rows(X, y, weight, n_classes=n_classes, spec=spec_of(event, X.shape[1], sizes))
 
 
 def rows(case, n_rows, absent=True):
@@ -117,7 +117,7 @@ def test_every_family_is_a_case():
     assert {case.event.name for case in CASES.values()} == set(EVENTS) - documents
 
 
-@pytest.mark.parametrize("how", HOWS[1:])
+@pytest.mark.parametrize("how", ESTIMATES[1:])
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -125,7 +125,7 @@ def test_terms_sum_to_log_prob_and_an_absent_value_adds_nothing(name, how, data)
     case = CASES[name]
     X, y = data.draw(rows(case, 6))
     law = case.event.estimate(count(case.event, X, y, sizes=case.sizes), case.prior_for(how), how)
-    terms, log_prob = law.terms(X), law.log_prob(X)
+    terms, log_prob = law.contributions(X), law.log_prob(X)
     assert terms.shape == (6, law.n_classes, law.n_features) == (6, N_CLASSES, N_FEATURES)
     np.testing.assert_allclose(terms.sum(axis=2), log_prob, rtol=1e-12, atol=1e-12)
     assert (terms.transpose(0, 2, 1)[is_absent(X)] == 0).all()
@@ -142,7 +142,7 @@ def test_evidence_is_the_product_of_one_step_ahead_predictions(name, data):
     """Without a conjugate formula: predict each row from those before it, and multiply."""
     case = CASES[name]
     X, y = data.draw(rows(case, 6))
-    seen = KINDS[case.event.kind].empty(N_CLASSES, spec_of(case.event, N_FEATURES, case.sizes))
+    seen = TALLIES[case.event.kind].empty(N_CLASSES, spec_of(case.event, N_FEATURES, case.sizes))
     total = np.zeros(N_CLASSES)
     for i, c in enumerate(y):
         # One feature after another where features share a variance, a document as a whole where they are words.
@@ -159,7 +159,7 @@ def test_evidence_is_the_product_of_one_step_ahead_predictions(name, data):
         np.testing.assert_allclose(evidence.sum(axis=1), total, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("how", HOWS[1:])
+@pytest.mark.parametrize("how", ESTIMATES[1:])
 def test_a_class_without_rows_is_finite(case, how):
     X = case.block(np.random.default_rng(2), 9)
     tally = count(case.event, X, np.array([0, 0, 0, 0, 0, 2, 2, 2, 2]), sizes=case.sizes, n_classes=3)
@@ -187,7 +187,7 @@ def test_an_infinity_to_score_is_named(name):
     tally = count(case.event, X + np.arange(3)[:, None], np.array([0, 1, 0]))
     law = case.event.estimate(tally)
     X[1, 2] = np.inf
-    for score in (law.log_prob, law.terms):
+    for score in (law.log_prob, law.contributions):
         with pytest.raises(InputError) as error:
             score(X)
         assert (error.value.row, error.value.column, error.value.value) == (1, 2, np.inf)

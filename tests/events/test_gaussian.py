@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from candide.errors import CellError, InputError, UnknownNameError
 from candide.events import Gaussian, LogNormal
-from candide.priors import AddedVariance, NormalInverseGamma, prior_of
+from candide.priors import AddedVariance, NormalInverseGamma, resolve_prior
 from candide.tally import Moments
 
 HOWS = ("map", "mean", "predictive")
@@ -17,7 +17,9 @@ VARIANCES = ("diagonal", "tied-diagonal", "spherical", "fixed")
 
 
 def count(X, y, n_classes=2, event=None):
-    return Moments.of(X, np.asarray(y, np.intp), n_classes=n_classes, spec=(event or Gaussian()).spec(X.shape[1]))
+    return Moments.from_rows(
+        X, np.asarray(y, np.intp), n_classes=n_classes, spec=(event or Gaussian()).spec(X.shape[1])
+    )
 
 
 def odds(event, X, y, query, how):
@@ -144,7 +146,7 @@ def test_a_large_offset_keeps_the_variance():
 def test_evidence_needs_a_proper_prior(prior):
     with pytest.raises(InputError) as error:
         Gaussian().evidence(count(np.array([[1.0], [2.0]]), [0, 1]), prior)
-    assert error.value.value == prior_of(prior)
+    assert error.value.value == resolve_prior(prior)
 
 
 def test_settings_are_checked():

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.encode import Levels
-from candide.errors import CellError, InputError, NotWithinError
+from candide.data.blocks import Csr
+from candide.data.documents import Documents
+from candide.encoding import LevelEncoding
+from candide.errors import CellError, InputError, NotCountedError
 from candide.events import (
+    ESTIMATES,
     EVENTS,
-    HOWS,
     Bernoulli,
     Binned,
     Categorical,
@@ -37,9 +39,7 @@ from candide.priors import (
     Unbiased,
     Uniform,
 )
-from candide.rows.blocks import Csr
-from candide.rows.documents import Documents
-from candide.tally import KINDS
+from candide.tally import TALLIES
 
 N_CLASSES, N_FEATURES = 3, 3
 
@@ -98,8 +98,8 @@ PRIORS |= {
 
 def count(event, X, y, weight=None):
     sizes = (3,) * X.shape[1] if event.kind == "levels" and X.dtype.kind == "i" else ()
-    spec = event.spec(X.shape[1], tuple(map(Levels.of_size, sizes)))
-    return KINDS[event.kind].of(X, np.asarray(y, np.intp), weight, n_classes=N_CLASSES, spec=spec)
+    spec = event.spec(X.shape[1], tuple(map(LevelEncoding.from_size, sizes)))
+    return TALLIES[event.kind].from_rows(X, np.asarray(y, np.intp), weight, n_classes=N_CLASSES, spec=spec)
 
 
 def refitted(event, prior, how, X, y, weight, i):
@@ -107,8 +107,8 @@ def refitted(event, prior, how, X, y, weight, i):
     rest = np.arange(len(X)) != i
     try:
         tally = count(event, X[rest], y[rest], None if weight is None else weight[rest])
-        chosen = event.held_at(count(event, X, y, weight))
-        return chosen.estimate(tally, prior, how).terms(X[i : i + 1])
+        chosen = event.freeze_structure(count(event, X, y, weight))
+        return chosen.estimate(tally, prior, how).contributions(X[i : i + 1])
     except InputError:
         return None
 
@@ -119,9 +119,11 @@ def check(event, prior, how, X, y, weight):
     works = [i for i, one in enumerate(expected) if one is not None]
     for i in set(range(len(X))) - set(works):
         with pytest.raises(InputError):
-            event.held_out(tally, prior, how, X[[i]], y[[i]], None if weight is None else weight[[i]])
+            event.held_out_contributions(tally, prior, how, X[[i]], y[[i]], None if weight is None else weight[[i]])
     if works:
-        held = event.held_out(tally, prior, how, X[works], y[works], None if weight is None else weight[works])
+        held = event.held_out_contributions(
+            tally, prior, how, X[works], y[works], None if weight is None else weight[works]
+        )
         wanted = np.concatenate([expected[i] for i in works])
         assert held.shape == (len(works), N_CLASSES, X.shape[1])
         np.testing.assert_allclose(held, wanted, rtol=1e-9, atol=1e-9)
@@ -142,7 +144,7 @@ def test_every_family_is_a_case():
     assert {event.name for event, _ in CASES.values()} == set(EVENTS) - {"text"} | {"waiting"}
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", ESTIMATES)
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
@@ -166,7 +168,7 @@ def test_a_class_of_one_row_is_left_with_the_prior(name, how):
     X = X if name in ("categorical", "whole", "binned") else X + rng.integers(1, 8, X.shape) / 8
     X = X / 4 if name == "bernoulli shares" else X
     y = np.array([0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2])
-    prior = Dirichlet(2) if how == "map" and event.kind == "sums" and Dirichlet in event.accepts else None
+    prior = Dirichlet(2) if how == "map" and event.kind == "sums" and Dirichlet in event.accepted_priors else None
     assert check(event, prior, how, X, y, None) == len(X)
 
 
@@ -176,7 +178,7 @@ def test_under_mle_the_class_of_one_row_is_an_error_that_names_the_row(covarianc
     X, y = np.random.default_rng(1).normal(size=(13, 2)), np.array([1] * 6 + [2] * 6 + [0])
     X[2, 1] = np.nan
     with pytest.raises(CellError) as error:
-        event.held_out(count(event, X, y), "uniform", "mle", X, y)
+        event.held_out_contributions(count(event, X, y), "uniform", "mle", X, y)
     assert (error.value.row, error.value.class_code) == (12, 0)
 
 
@@ -189,14 +191,14 @@ def test_a_row_that_makes_a_column_vary_leaves_it_flat():
         assert check(Gaussian(covariance=covariance), None, "predictive", X, y, None) == 8
 
 
-@pytest.mark.parametrize("event", [event for event, _ in CASES.values() if event.sparse])
+@pytest.mark.parametrize("event", [event for event, _ in CASES.values() if event.accepts_sparse])
 def test_sparse_rows_are_held_out_as_dense_ones(event):
     X, y = np.random.default_rng(3).poisson(0.8, (12, N_FEATURES)).astype(float), np.arange(12) % N_CLASSES
     X = np.minimum(X, event.support.high)
     row, column = np.nonzero(X)
     packed = Csr(X[row, column], column.astype(np.int32), np.searchsorted(row, np.arange(13)), N_FEATURES)
     tally = count(event, X, y)
-    a, b = (event.held_out(tally, None, "mean", block, y) for block in (X, packed))
+    a, b = (event.held_out_contributions(tally, None, "mean", block, y) for block in (X, packed))
     np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
@@ -215,13 +217,15 @@ def test_documents_are_held_out_one_by_one(name):
     y, weight, event = np.array([0, 1, 0, 1, 0, 1, 2]), np.array([1.0, 2.0, 1.0, 1.0, 0.5, 1.0, 1.0]), TEXTS[name]
 
     def counted(keep):
-        documents = Documents.of([t for t, k in zip(texts, keep, strict=True) if k])
-        return KINDS["terms"].of(documents, y[keep], weight[keep], n_classes=3, spec=event.spec(1))
+        documents = Documents.from_column([t for t, k in zip(texts, keep, strict=True) if k])
+        return TALLIES["token_counts"].from_rows(documents, y[keep], weight[keep], n_classes=3, spec=event.spec(1))
 
-    held = event.held_out(counted(np.ones(7, bool)), None, "mean", Documents.of(texts), y, weight)
+    held = event.held_out_contributions(
+        counted(np.ones(7, bool)), None, "mean", Documents.from_column(texts), y, weight
+    )
     for i, text in enumerate(texts):
         law = event.estimate(counted(np.arange(7) != i), None, "mean")
-        np.testing.assert_allclose(held[i], law.terms(Documents.of([text]))[0], rtol=1e-9)
+        np.testing.assert_allclose(held[i], law.contributions(Documents.from_column([text]))[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["gaussian full", "gaussian diagonal", "categorical", "multinomial"])
@@ -229,9 +233,11 @@ def test_many_rows_are_held_out_some_at_a_time(name, monkeypatch):
     event, _ = CASES[name]
     X, y = np.random.default_rng(4).integers(0, 3, (40, N_FEATURES)), np.arange(40) % N_CLASSES
     X = X.astype(np.int32 if name == "categorical" else float)
-    whole = event.held_out(count(event, X, y), None, "predictive", X, y)
-    monkeypatch.setattr(events_base, "_CELLS", 60)
-    np.testing.assert_allclose(event.held_out(count(event, X, y), None, "predictive", X, y), whole, rtol=1e-12)
+    whole = event.held_out_contributions(count(event, X, y), None, "predictive", X, y)
+    monkeypatch.setattr(events_base, "_CHUNK_CELLS", 60)
+    np.testing.assert_allclose(
+        event.held_out_contributions(count(event, X, y), None, "predictive", X, y), whole, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["gaussian diagonal", "gaussian full", "multinomial", "poisson"])
@@ -240,8 +246,8 @@ def test_a_row_that_was_never_counted_is_named(name):
     X, y = np.random.default_rng(5).integers(0, 4, (20, N_FEATURES)).astype(float), np.arange(20) % N_CLASSES
     tally = count(event, X, y)
     X[13] = 1e4
-    with pytest.raises(NotWithinError) as error:
-        event.held_out(tally, None, "mean", X, y)
+    with pytest.raises(NotCountedError) as error:
+        event.held_out_contributions(tally, None, "mean", X, y)
     assert error.value.row == 13
 
 
@@ -249,7 +255,7 @@ def test_what_does_not_fit_is_refused():
     X, y = np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 2])
     tally = count(Poisson(), X, y)
     with pytest.raises(InputError) as error:
-        Poisson().held_out(tally, None, "predictve", X, y)
+        Poisson().held_out_contributions(tally, None, "predictve", X, y)
     assert error.value.value == "predictve"
     with pytest.raises(InputError):
-        Poisson().held_out(tally, Beta(), "mean", X, y)
+        Poisson().held_out_contributions(tally, Beta(), "mean", X, y)

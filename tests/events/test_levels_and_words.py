@@ -5,17 +5,17 @@ import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, MultinomialNB
 
 import candide as cd
-from candide.encode import Levels as Codes
+from candide.data.blocks import Csr
+from candide.encoding import LevelEncoding as Codes
 from candide.errors import CellError, InputError
-from candide.events import HOWS, Bernoulli, Categorical, Complement, Multinomial
+from candide.events import ESTIMATES, Bernoulli, Categorical, Complement, Multinomial
 from candide.priors import Beta, Dirichlet
-from candide.rows.blocks import Csr
-from candide.tally import KINDS, Levels, Sums
+from candide.tally import TALLIES, LevelTally, Sums
 
 
 def count(event, X, y, sizes=(), n_classes=2):
-    spec = event.spec(len(X[0]), tuple(map(Codes.of_size, sizes)))
-    return KINDS[event.kind].of(np.asarray(X), np.asarray(y, np.intp), n_classes=n_classes, spec=spec)
+    spec = event.spec(len(X[0]), tuple(map(Codes.from_size, sizes)))
+    return TALLIES[event.kind].from_rows(np.asarray(X), np.asarray(y, np.intp), n_classes=n_classes, spec=spec)
 
 
 def sparse(X):
@@ -24,19 +24,22 @@ def sparse(X):
 
 
 def coin(no, yes):
-    return Levels(np.array([[no, yes]], float), np.array([0, 2], np.intp))
+    return LevelTally(np.array([[no, yes]], float), np.array([0, 2], np.intp))
 
 
 @pytest.mark.parametrize(("no", "yes"), [(0, 0), (3, 7), (0, 5), (2.5, 0.25)])
 def test_beta_10_10_adds_nine_and_nine_to_a_map_estimate(no, yes):
-    p = {how: Bernoulli().estimate(coin(no, yes), Beta(10, 10), how).parameters()["probability"].item() for how in HOWS}
+    p = {
+        how: Bernoulli().estimate(coin(no, yes), Beta(10, 10), how).parameters()["probability"].item()
+        for how in ESTIMATES
+    }
     assert p["map"] == pytest.approx((9 + yes) / (18 + no + yes), rel=1e-15)
     assert p["mean"] == p["predictive"] == pytest.approx((10 + yes) / (20 + no + yes), rel=1e-15)
 
 
 def test_thumbtack():
     """Three up, two down: MLE 3/5; under Beta(2, 1) the posterior is Beta(5, 3), with mode 4/6 and mean 5/8."""
-    p = [Bernoulli().estimate(coin(2, 3), Beta(2, 1), how).parameters()["probability"].item() for how in HOWS]
+    p = [Bernoulli().estimate(coin(2, 3), Beta(2, 1), how).parameters()["probability"].item() for how in ESTIMATES]
     np.testing.assert_allclose(p, [3 / 5, 4 / 6, 5 / 8, 5 / 8], rtol=1e-15)
 
 
@@ -45,7 +48,7 @@ def test_play_tennis_with_laplace():
     outlook, humidity = [0, 0, 0, 1], [0, 1, 0, 0]  # sunny, rainy; high, normal
     X, play = np.column_stack([outlook, humidity]), [1, 1, 1, 0]
     law = Categorical().estimate(count(Categorical(), X, play, (2, 2)), Dirichlet(1), "mean")
-    p = np.exp(law.terms(np.array([[0, 0]])))[0]  # (class, feature)
+    p = np.exp(law.contributions(np.array([[0, 0]])))[0]  # (class, feature)
     np.testing.assert_allclose(p, [[1 / 3, 2 / 3], [4 / 5, 3 / 5]], rtol=1e-15)
 
 
@@ -88,7 +91,7 @@ def test_a_mode_on_the_border_is_the_border():
     assert p.item() == 0.0
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", ESTIMATES)
 def test_a_class_without_values_is_uniform_under_every_estimate(how):
     tally = count(Categorical(), [[0, -1], [2, -1]], [0, 0], (3, 4))
     law = Categorical().estimate(tally, Dirichlet(1), how)
@@ -227,7 +230,7 @@ def test_a_threshold_below_zero_needs_dense_rows():
 @pytest.mark.parametrize("threshold", [-3.0, 0.0, 0.5, 1.0, 1e17])
 def test_samples_lie_on_the_right_side_of_the_threshold(threshold):
     event = Bernoulli(threshold=threshold)
-    sure = event.estimate(Levels(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2], np.intp)), how="mle")
+    sure = event.estimate(LevelTally(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2], np.intp)), how="mle")
     X = sure.sample(np.array([0, 1, 0, 1]), np.random.default_rng(0))
     assert (threshold < X).ravel().tolist() == [False, True, False, True]
 
@@ -244,17 +247,17 @@ def test_shares_of_a_yes_are_linear_and_counted_as_sums():
     rng = np.random.default_rng(8)
     X, y = rng.random((30, 3)).round(3), np.arange(30) % 2
     X[3, 1] = np.nan
-    tally = Sums.of(X, y, n_classes=2, spec=event.spec(3))
+    tally = Sums.from_rows(X, y, n_classes=2, spec=event.spec(3))
     law = event.estimate(tally, Beta(2, 1), "mean")
     p = (np.array([np.nansum(X[y == c], axis=0) for c in (0, 1)]) + 2) / (tally.n + 3)
     np.testing.assert_allclose(law.parameters()["probability"], p, rtol=1e-12)
     expected = X[:, None, :] * np.log(p) + (1 - X[:, None, :]) * np.log1p(-p)
-    np.testing.assert_allclose(law.terms(X), np.nan_to_num(expected), rtol=1e-12)
+    np.testing.assert_allclose(law.contributions(X), np.nan_to_num(expected), rtol=1e-12)
     np.testing.assert_allclose(law.log_prob(X), np.nansum(expected, axis=2), rtol=1e-12)
     assert law.add_log_prob(X, np.zeros((30, 2))) == 1
     assert event.support.high == 1
     assert set(np.unique(law.sample(y, rng))) <= {0.0, 1.0}
-    assert event.test(tally).name == "chi2"
+    assert event.association_test(tally).name == "chi2"
     assert (event.information(tally) >= 0).all()
 
 
@@ -263,17 +266,19 @@ def test_whole_shares_are_what_a_threshold_makes_of_them(how):
     rng = np.random.default_rng(9)
     X, y = (rng.random((40, 4)) < [0.0, 0.3, 0.7, 1.0]).astype(float), np.arange(40) % 2
     parted, shares = Bernoulli(threshold=0.5), Bernoulli(threshold=None)
-    a = parted.estimate(Levels.of(X, y, n_classes=2, spec=parted.spec(4)), how=how)
-    b = shares.estimate(Sums.of(X, y, n_classes=2, spec=shares.spec(4)), how=how)
+    a = parted.estimate(LevelTally.from_rows(X, y, n_classes=2, spec=parted.spec(4)), how=how)
+    b = shares.estimate(Sums.from_rows(X, y, n_classes=2, spec=shares.spec(4)), how=how)
     query = np.vstack([X, 1 - X])
     np.testing.assert_allclose(b.log_prob(query), a.log_prob(query), rtol=1e-12)
-    np.testing.assert_allclose(b.terms(query), a.terms(query), rtol=1e-12)
-    np.testing.assert_allclose(b.scaled(np.full(4, 0.5)).log_prob(X), a.scaled(np.full(4, 0.5)).log_prob(X), rtol=1e-12)
+    np.testing.assert_allclose(b.contributions(query), a.contributions(query), rtol=1e-12)
+    np.testing.assert_allclose(
+        b.scale_tables(np.full(4, 0.5)).log_prob(X), a.scale_tables(np.full(4, 0.5)).log_prob(X), rtol=1e-12
+    )
 
 
 def test_shares_above_one_are_refused():
     event = Bernoulli(threshold=None)
-    tally = Sums.of(np.array([[0.5, 3.0], [0.1, 0.2]]), np.array([0, 1]), n_classes=2, spec=event.spec(2))
+    tally = Sums.from_rows(np.array([[0.5, 3.0], [0.1, 0.2]]), np.array([0, 1]), n_classes=2, spec=event.spec(2))
     with pytest.raises(CellError) as error:
         event.estimate(tally)
     assert (error.value.class_code, error.value.feature) == (0, 1)
@@ -292,4 +297,4 @@ def test_under_mle_a_level_never_seen_is_impossible_and_says_nothing_of_the_clas
         np.testing.assert_allclose(one.predict_proba(new)[:3], [[1, 0], [1 / 3, 2 / 3], [0, 1]], atol=1e-12)
         assert np.isfinite(one.log_density(rows)).all()
     [decision] = model.explain({"sky": ["snow"], "wind": ["no"]})
-    assert sum(part.nats for part in decision.contributions) == pytest.approx(np.log(2))
+    assert sum(part.log_odds for part in decision.contributions) == pytest.approx(np.log(2))

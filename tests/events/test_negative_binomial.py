@@ -25,7 +25,7 @@ def drawn(n, seed=0):
 
 
 def count(X, y, n_classes=2, weight=None):
-    return Moments.of(X, y, weight, n_classes=n_classes, spec=NegativeBinomial().spec(X.shape[1]))
+    return Moments.from_rows(X, y, weight, n_classes=n_classes, spec=NegativeBinomial().spec(X.shape[1]))
 
 
 def oracle(mean, dispersion):
@@ -70,7 +70,7 @@ def test_without_dispersion_it_is_poisson(how):
     X = np.array([[2.0], [3.0], [2.0], [3.0], [6.0], [7.0], [7.0], [6.0]])
     y = np.repeat([0, 1], 4)
     law, poisson = NegativeBinomial(), Poisson()
-    sums = Sums.of(X, y, n_classes=2, spec=poisson.spec(1))
+    sums = Sums.from_rows(X, y, n_classes=2, spec=poisson.spec(1))
     query = np.arange(20.0)[:, None]
     expected = poisson.estimate(sums, how=how).log_prob(query)
     np.testing.assert_allclose(law.estimate(count(X, y), how=how).log_prob(query), expected, rtol=1e-6)
@@ -118,7 +118,7 @@ def test_information_is_that_of_the_mixture():
     p = np.exp(law.log_prob(np.arange(2_000.0)[:, None])) / 2
     expected = np.nansum(p * np.log(p / p.sum(axis=1, keepdims=True) * 2))
     assert NegativeBinomial().information(tally)[0] == pytest.approx(expected, rel=1e-6)
-    assert NegativeBinomial().test(tally).name == "t"
+    assert NegativeBinomial().association_test(tally).name == "t"
 
 
 def test_negative_counts_are_refused():
@@ -170,7 +170,7 @@ def test_the_database_counts_what_arrays_count(csv):
     of_arrays = cd.NaiveBayes(event).fit({"visits": X[:, 0]}, np.array(["new", "regular"])[y])
     ask = {"visits": [0, 3, 40]}
     np.testing.assert_allclose(of_file.predict_proba(ask), of_arrays.predict_proba(ask), rtol=1e-2)
-    a, b = (model.census_.tallies[0] for model in (of_file, of_arrays))
+    a, b = (model.counts_.tallies[0] for model in (of_file, of_arrays))
     np.testing.assert_allclose(a.mean, b.mean, rtol=1e-12)
     np.testing.assert_allclose(a.m2, b.m2, rtol=1e-10)
 
@@ -190,7 +190,7 @@ def test_saved_loaded_drawn_sampled_and_scored(tmp_path, how, detail):
     sampled = model.sample(50, random_state=0)
     assert sampled is not None
     if detail == "tally":
-        score = loaded.feature_scores().of("visits")
+        score = loaded.feature_scores().for_column("visits")
         assert (score.test, score.evidence) == ("t", None)
         assert score.information > 0.05
 
@@ -198,8 +198,8 @@ def test_saved_loaded_drawn_sampled_and_scored(tmp_path, how, detail):
 def test_a_class_without_rows_has_no_event_by_map_however_the_rest_was_rounded():
     X, y = np.array([[2.0], [0.0], [5.0]]), np.zeros(3, int)
     tally = count(X, y)
-    held = NegativeBinomial().held_out(tally, None, "map", X, y)
+    held = NegativeBinomial().held_out_contributions(tally, None, "map", X, y)
     for i in range(3):
         rest = np.arange(3) != i
-        want = NegativeBinomial().estimate(count(X[rest], y[rest]), None, "map").terms(X[[i]])
+        want = NegativeBinomial().estimate(count(X[rest], y[rest]), None, "map").contributions(X[[i]])
         np.testing.assert_allclose(held[[i]], want, rtol=1e-9)

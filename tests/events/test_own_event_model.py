@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 from candide.errors import InputError
-from candide.events import HOWS, event_of
+from candide.events import ESTIMATES, resolve_event
 from candide.priors import Gamma
 from candide.tally import Sums
 
@@ -42,7 +42,7 @@ def test_densities_equal_scipys(page):
     rate = law.parameters()["rate"]
     expected = stats.weibull_min.logpdf(x, event.k, scale=rate[:, 0] ** (-1 / event.k))
     np.testing.assert_allclose(law.log_prob(x), expected, rtol=1e-12)
-    for how in HOWS:
+    for how in ESTIMATES:
         mass = integrate.quad(
             lambda v, how=how: np.exp(event.estimate(page["tally"], how=how).log_prob(np.array([[v]]))[0, 0]), 0, np.inf
         )
@@ -60,7 +60,7 @@ def test_the_predictive_is_the_average_over_the_posterior(page):
     assert np.exp(found) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", ESTIMATES)
 def test_fitting_undoes_sampling(page, how):
     law, event = page["event"].estimate(page["tally"], how=how), page["event"]
     y = np.repeat([0, 1], 20_000)
@@ -70,12 +70,12 @@ def test_fitting_undoes_sampling(page, how):
         below = integrate.quad(lambda v, c=c: np.exp(law.log_prob(np.array([[v]]))[0, c]), 0, median[c])[0]
         assert below == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(20_000))
     if how == "mle":
-        again = event.estimate(Sums.of(X, y, n_classes=2, spec=event.spec(1)), how="mle")
+        again = event.estimate(Sums.from_rows(X, y, n_classes=2, spec=event.spec(1)), how="mle")
         np.testing.assert_allclose(again.parameters()["rate"], law.parameters()["rate"], rtol=0.04)
 
 
 def test_it_is_an_event_model_like_any_other(page):
-    assert event_of(page["Weibull"]).name == "weibull"
+    assert resolve_event(page["Weibull"]).name == "weibull"
     encoding = page["event"].spec(1)  # the shape is in it, the prior is not
     assert encoding == page["Weibull"](k=1.5, prior=Gamma(9, 9)).spec(1) != page["Weibull"](k=2.0).spec(1)
     with pytest.raises(InputError, match="weibull event model has no marginal likelihood"):

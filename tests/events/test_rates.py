@@ -8,13 +8,13 @@ from scipy.sparse import csr_array
 import candide as cd
 from candide.distributions import DirichletMultinomial, StudentT
 from candide.errors import CellError, InputError
-from candide.events import HOWS, Exponential, Poisson
+from candide.events import ESTIMATES, Exponential, Poisson
 from candide.priors import Gamma, Jeffreys
 from candide.tally import Sums
 
 
 def count(event, X, y, n_classes=2):
-    return Sums.of(np.asarray(X, float), np.asarray(y, np.intp), n_classes=n_classes, spec=event.spec(len(X[0])))
+    return Sums.from_rows(np.asarray(X, float), np.asarray(y, np.intp), n_classes=n_classes, spec=event.spec(len(X[0])))
 
 
 def test_the_default_priors_expect_the_pooled_rate():
@@ -36,7 +36,7 @@ def test_half_given_priors_are_filled_so_that_they_expect_the_pooled_rate():
         assert (params["shape"][2, 0], params["rate"][2, 0]) == (shape, rate)
 
 
-@pytest.mark.parametrize("how", HOWS[1:])
+@pytest.mark.parametrize("how", ESTIMATES[1:])
 def test_zeros_and_empty_classes_are_finite_under_the_default_prior(how):
     X, y = [[0.0, 0.0, 3.0], [0.0, 0.0, 4.0], [np.nan, 0.0, 0.0]], [0, 0, 1]
     law = Exponential().estimate(count(Exponential(), X, y, 3), how=how)
@@ -54,7 +54,7 @@ def test_a_rate_of_zero_allows_only_zero():
 def test_a_value_below_zero_has_no_probability():
     for event in (Poisson(), Exponential()):
         tally = count(event, [[1.0], [2.0]], [0, 1])
-        for how in HOWS:
+        for how in ESTIMATES:
             assert (event.estimate(tally, how=how).log_prob(np.array([[-1.0], [-0.5]])) == -np.inf).all()
 
 

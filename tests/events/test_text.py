@@ -15,14 +15,14 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 from tests import data
 
 import candide as cd
-from candide.conjugate import terms
+from candide.conjugate import token_estimates
+from candide.data.documents import Documents
 from candide.errors import InputError
 from candide.events import Text
-from candide.events.text import HEARD
+from candide.events.text import DEFAULT_TEXT
 from candide.kernels import text as kernel
 from candide.priors import Dirichlet
-from candide.rows.documents import Documents
-from candide.tally import Terms
+from candide.tally import TokenCounts
 
 SIZES = {"sms_spam": 5574, "newsgroups20": 4000, "reuters_r8": 4000, "sentence_polarity": 4000}
 WORDS = ["ant", "bee", "cat", "dog", "eel"]
@@ -83,7 +83,7 @@ def test_pruning_by_share_is_that_of_countvectorizer(low, high):
     ours = cd.TextNB(weights=None).fit(train, y)
     pruned = ours.with_prior(min_share=low, max_share=high)
     np.testing.assert_allclose(pruned.predict_proba(test), want, rtol=0, atol=1e-9)
-    assert pruned.census_.tallies[0].n_terms == ours.census_.tallies[0].n_terms  # nothing counted is lost
+    assert pruned.counts_.tallies[0].n_tokens == ours.counts_.tallies[0].n_tokens  # nothing counted is lost
 
 
 def test_pruning_by_count_keeps_what_occurs_often():
@@ -115,14 +115,14 @@ def test_signed_buckets_disturb_less_than_they_are_few():
 
 def few(model, **settings):
     event = Text(model=model, **settings)
-    documents = Documents.of(["ant bee ant", "cat", None, "dog ant dog", "eel eel bee"])
-    return event, Terms.of(documents, np.array([0, 1, 1, 1, 0]), n_classes=2, spec=event.spec(1))
+    documents = Documents.from_column(["ant bee ant", "cat", None, "dog ant dog", "eel eel bee"])
+    return event, TokenCounts.from_rows(documents, np.array([0, 1, 1, 1, 0]), n_classes=2, spec=event.spec(1))
 
 
 @pytest.mark.parametrize("how", ["mle", "map", "mean"])
 def test_the_multinomial_is_a_probability_of_one_term(how):
     event, tally = few("multinomial", prior=Dirichlet(1.5))
-    p = np.exp(event.estimate(tally, how=how).log_prob(Documents.of(WORDS)))
+    p = np.exp(event.estimate(tally, how=how).log_prob(Documents.from_column(WORDS)))
     np.testing.assert_allclose(p.sum(axis=0), 1.0, rtol=1e-12)
     if how == "mle":
         np.testing.assert_allclose(p[:, 0], [2 / 6, 2 / 6, 0, 0, 2 / 6], rtol=1e-12)
@@ -131,7 +131,7 @@ def test_the_multinomial_is_a_probability_of_one_term(how):
 def test_bernoulli_is_a_probability_of_every_set_of_terms():
     event, tally = few("bernoulli")
     sets = [" ".join(w for i, w in enumerate(WORDS) if mask >> i & 1) for mask in range(32)]
-    p = np.exp(event.estimate(tally).log_prob(Documents.of(sets)))
+    p = np.exp(event.estimate(tally).log_prob(Documents.from_column(sets)))
     np.testing.assert_allclose(p.sum(axis=0), 1.0, rtol=1e-12)
 
 
@@ -139,13 +139,13 @@ def test_bernoulli_is_a_probability_of_every_set_of_terms():
 def test_polya_is_the_dirichlet_multinomial(words):
     event, tally = few("polya")
     law = event.estimate(tally)
-    p = np.exp(law.log_prob(Documents.of([" ".join(words)])))[0]
-    x = np.array([words.count(w) for w in tally.words()])
+    p = np.exp(law.log_prob(Documents.from_column([" ".join(words)])))[0]
+    x = np.array([words.count(w) for w in tally.token_texts()])
     arrangements = np.exp(gammaln(x.sum() + 1) - gammaln(x + 1).sum())
     have = np.zeros((2, 5))
     have[tally.class_of_cell, tally.word] = tally.documents
     for c in range(2):
-        s = terms.concentration(have[c].sum(), tally.n[c, 0], tally.length[c, 0])
+        s = token_estimates.fit_concentration(have[c].sum(), tally.n[c, 0], tally.length[c, 0])
         alpha = s * (have[c] + 1.0) / (have[c] + 1.0).sum()
         want = dirichlet_multinomial(alpha, max(1, x.sum())).pmf(x) if x.sum() else 1.0
         assert p[c] * arrangements == pytest.approx(want, rel=1e-8)
@@ -166,11 +166,13 @@ def test_evidence_is_the_chain_of_predictions(model):
     event = Text(model=model, prior=Dirichlet(0.7))
     documents, y, total = ["ant", "bee", "ant", "ant"], np.zeros(4, np.intp), 0.0
     spec = event.spec(1)
-    known = Terms.of(Documents.of(["ant bee"]), y[:1], n_classes=1, spec=spec)  # the vocabulary, then forgotten
-    whole = Terms.of(Documents.of(documents), y, n_classes=1, spec=spec)
+    known = TokenCounts.from_rows(
+        Documents.from_column(["ant bee"]), y[:1], n_classes=1, spec=spec
+    )  # the vocabulary, then forgotten
+    whole = TokenCounts.from_rows(Documents.from_column(documents), y, n_classes=1, spec=spec)
     for i, document in enumerate(documents):
-        before = Terms.of(Documents.of(documents[:i]), y[:i], n_classes=1, spec=spec)
-        counts = {w: (before.table(w)[0][0] if w in before.words() else 0.0) for w in ("ant", "bee")}
+        before = TokenCounts.from_rows(Documents.from_column(documents[:i]), y[:i], n_classes=1, spec=spec)
+        counts = {w: (before.class_counts(w)[0][0] if w in before.token_texts() else 0.0) for w in ("ant", "bee")}
         n = i if model == "bernoulli" else sum(counts.values())
         for word, count in counts.items():
             if model == "bernoulli":
@@ -178,14 +180,16 @@ def test_evidence_is_the_chain_of_predictions(model):
             elif word == document:
                 total += np.log((count + 0.7) / (n + 1.4))
     assert event.evidence(whole)[0, 0] == pytest.approx(total, rel=1e-12)
-    assert known.n_terms == 2
+    assert known.n_tokens == 2
 
 
 def test_a_class_without_words_and_an_absent_document():
     event = Text()
-    tally = Terms.of(Documents.of(["ant bee", ""]), np.array([0, 1]), n_classes=2, spec=event.spec(1))
+    tally = TokenCounts.from_rows(
+        Documents.from_column(["ant bee", ""]), np.array([0, 1]), n_classes=2, spec=event.spec(1)
+    )
     for how in ("mle", "mean"):
-        got = event.estimate(tally, how=how).log_prob(Documents.of(["ant", None, "", "new"]))
+        got = event.estimate(tally, how=how).log_prob(Documents.from_column(["ant", None, "", "new"]))
         np.testing.assert_allclose(np.exp(got[0]), [0.5, 0.5])
         assert not got[1:].any()
 
@@ -223,10 +227,12 @@ def test_models_that_need_a_prior_say_so(model):
 
 def test_words_that_one_document_has_stay_and_pairs_do_not():
     texts = [f"rare{i} common word" for i in range(60)] + ["common word"]
-    tally = Terms.of(Documents.of(texts), np.zeros(61, np.intp), n_classes=1, spec=HEARD.spec(1))
-    assert set(HEARD.weighed(tally).tally.keys()) == {b"common", b"word", b"common word"} | {
+    tally = TokenCounts.from_rows(
+        Documents.from_column(texts), np.zeros(61, np.intp), n_classes=1, spec=DEFAULT_TEXT.spec(1)
+    )
+    assert set(DEFAULT_TEXT.weighted_counts(tally).tally.keys()) == {b"common", b"word", b"common word"} | {
         f"rare{i}".encode() for i in range(60)
     }
-    hashed = replace(HEARD, bits=20)
-    tally = Terms.of(Documents.of(texts), np.zeros(61, np.intp), n_classes=1, spec=hashed.spec(1))
-    assert hashed.weighed(tally).tally.n_terms == 3  # of a bucket nobody knows what it was
+    hashed = replace(DEFAULT_TEXT, bits=20)
+    tally = TokenCounts.from_rows(Documents.from_column(texts), np.zeros(61, np.intp), n_classes=1, spec=hashed.spec(1))
+    assert hashed.weighted_counts(tally).tally.n_tokens == 3  # of a bucket nobody knows what it was

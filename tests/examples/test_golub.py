@@ -29,7 +29,7 @@ def test_at_most_three_errors(example):
     assert len(found.genes) == 7129
     assert len(found.y) == 34
     assert found.errors <= 3
-    assert found.model.census_.n_rows == 38
+    assert found.model.counts_.n_rows == 38
     assert len(found.model.fitted_.plan.columns) == found.model.select
 
 

@@ -10,12 +10,12 @@ import candide as cd
 from candide import plot
 from candide.cli import cli
 from candide.explain.effects import Effects, additive_parts
-from candide.explain.voices import voices
+from candide.explain.terms import list_terms
 from candide.plot.drawable import Drawable
-from candide.plot.nomogram import scales
-from candide.report import make, summary
+from candide.plot.nomogram import nomogram_lines
+from candide.report import build, summary
 from candide.report.html import data
-from candide.report.json import facts
+from candide.report.json import to_facts
 
 
 def rows(n=2000):
@@ -30,7 +30,7 @@ def rows(n=2000):
 @pytest.fixture(scope="module")
 def model():
     found = cd.fit(rows(), "y")
-    own = {one.title: one.weight for one in voices(found.fitted_) if one.kind == "column"}
+    own = {one.title: one.weight for one in list_terms(found.fitted_) if one.kind == "column"}
     assert own["x"] < 0 or own["z"] < 0  # what the tests are about
     return found
 
@@ -40,38 +40,38 @@ def test_a_column_that_raises_the_odds_is_shown_to_raise_them(model, name):
     table = rows()
     odds = [np.mean(table["y"][part] == "yes") for part in np.array_split(np.argsort(table[name]), 4)]
     assert (np.diff(odds) > 0).all()
-    effect = Effects(model.fitted_).of(name)
-    assert effect.terms > 1
+    effect = Effects(model.fitted_).for_column(name)
+    assert effect.n_terms > 1
     assert (np.diff(effect.axis.against(model.fitted_.shares, 1)) > 0).all()
-    [line] = scales(Drawable.of(model), 1, [name])
-    assert (np.diff(line.nats) > 0).all()
-    heights = [bar.get_height() for bar in plot.voice(model, name).patches]
+    [line] = nomogram_lines(Drawable.from_model(model), 1, [name])
+    assert (np.diff(line.log_odds) > 0).all()
+    heights = [bar.get_height() for bar in plot.term(model, name).patches]
     assert (np.diff(heights) > 0).all()
 
 
 def test_the_model_is_shown_with_total_effects(model):
-    found = summary.of_model(model)
+    found = summary.summarize_model(model)
     text = str(found)
     for one in found.effects:
         assert (np.diff(one.effects["yes"]) > 0).all()
         assert f"Says most for yes at {one.values[-1]}" in one.sentence
         assert one.sentence[:20] in text
-    told = {one["column"]: one for one in facts(found)["effects"]}
+    told = {one["column"]: one for one in to_facts(found)["effects"]}
     assert set(told) == {"x", "z"}
-    assert json.dumps(facts(found))
-    for text in (str(found), str(voices(model.fitted_)), model._repr_html_()):
+    assert json.dumps(to_facts(found))
+    for text in (str(found), str(list_terms(model.fitted_)), model._repr_html_()):
         lines = [line for line in text.splitlines() if "-0." in line and line.startswith(("x ", "z "))]
         assert all("own term" in line for line in lines)  # never as if it were the column's
 
 
 def test_the_page_has_total_effects(model):
-    page = make.make(model, rows(), "y").page
-    alone = {one.title: one for one in page.voices if one.kind == "column"}
+    page = build.build_report(model, rows(), "y").page
+    alone = {one.title: one for one in page.terms if one.kind == "column"}
     for name in ("x", "z"):
-        assert (np.diff(alone[name].said[1]) > 0).all()
+        assert (np.diff(alone[name].contributions[1]) > 0).all()
         assert "weight" not in alone[name].label
-        total = data.case(page)["totals"][name]
-        assert np.array(total["v"][0]) / 100 == pytest.approx(alone[name].said[1], abs=0.006)
+        total = data.case_data(page)["totals"][name]
+        assert np.array(total["v"][0]) / 100 == pytest.approx(alone[name].contributions[1], abs=0.006)
 
 
 def test_the_command_shows_them(model, tmp_path):
@@ -97,7 +97,7 @@ def test_a_pair_is_split_between_its_columns():
     odds = np.where(a == "q", 1.0, -1.0) + np.where((a == "q") & (b == "v"), 2.0, 0.0)
     y = np.where(rng.random(3000) < 1 / (1 + np.exp(-odds)), "yes", "no")
     fitted = cd.BayesClassifier().fit({"a": a, "b": b}, y).fitted_
-    found = {one.column: one.axis.against(fitted.shares, 1) for one in Effects(fitted).all}
+    found = {one.column: one.axis.contrast(fitted.class_proportions, 1) for one in Effects(fitted).column_effects}
     assert np.diff(found["a"])[0] == pytest.approx(3.0, abs=0.5)  # 2 where b is u, 4 where it is v
     assert np.diff(found["b"])[0] == pytest.approx(1.0, abs=0.5)  # 0 where a is p, 2 where it is q
 
@@ -106,9 +106,9 @@ def test_without_joint_terms_it_is_the_own_term():
     table = rows(300)
     fitted = cd.fit(table, "y", model="naive", events="gaussian").fitted_
     effects = Effects(fitted)
-    assert [one.terms for one in effects.all] == [1, 1, 1]
+    assert [one.n_terms for one in effects.column_effects] == [1, 1, 1]
     assert not effects.shift("x", [0.0, 1.0]).any()
-    assert [one.importance for one in effects.all] == [one.strength for one in voices(fitted)]
+    assert [one.importance for one in effects.column_effects] == [one.importance for one in list_terms(fitted)]
 
 
 @pytest.fixture(scope="module")
@@ -123,8 +123,8 @@ def present_in_one_class():
 
 def test_a_column_that_acts_through_a_discriminant_alone_has_an_importance(present_in_one_class):
     fitted = present_in_one_class.fitted_
-    assert "late" in [one.column for one in voices(fitted).silent]
-    shown = {one.column: one.strength for one in summary.of_model(fitted).columns}
+    assert "late" in [one.column for one in list_terms(fitted).inactive]
+    shown = {one.column: one.importance for one in summary.summarize_model(fitted).columns}
     assert shown["late"] == Effects(fitted).without_axis("late") > shown["a"]
 
 
@@ -134,6 +134,6 @@ def test_a_discriminant_is_divided_by_what_each_column_changes(present_in_one_cl
     for decision, whole in zip(present_in_one_class.explain(rows, by="column"), joint, strict=True):
         assert decision.log_odds == pytest.approx(whole.log_odds)
     by_column = present_in_one_class.explain(rows, by="column")
-    present, missing = ({one.column: one.nats for one in decision.contributions} for decision in by_column)
+    present, missing = ({one.column: one.log_odds for one in decision.contributions} for decision in by_column)
     assert present["late"] > 5 > max(abs(present["a"]), abs(present["b"]))
     assert missing["late"] == 0.0

@@ -23,7 +23,7 @@ def scored(X, y, events="auto", **settings):
 
 
 def by_column(scores, what):
-    return np.array([getattr(scores.of(j), what) for j in range(len(scores))])
+    return np.array([getattr(scores.for_column(j), what) for j in range(len(scores))])
 
 
 def numbers(seed, n_classes, n=40, d=3):
@@ -72,8 +72,8 @@ def test_absent_values_and_weights_count_as_rows():
     for j in range(3):
         there = rows[~np.isnan(X[rows, j])]
         expected = stats.f_oneway(*(X[there[y[there] == c], j] for c in range(3)))
-        assert scores.of(j).statistic == pytest.approx(expected.statistic, rel=1e-9)
-        assert scores.of(j).p_value == pytest.approx(expected.pvalue, rel=1e-7)
+        assert scores.for_column(j).statistic == pytest.approx(expected.statistic, rel=1e-9)
+        assert scores.for_column(j).p_value == pytest.approx(expected.pvalue, rel=1e-7)
 
 
 def levels(seed, n=80):
@@ -91,7 +91,7 @@ def test_levels_have_the_chi_squared_and_the_information_of_their_table(seed):
     for name, values in X.items():
         table = pd.crosstab(y, values).to_numpy()
         expected = stats.chi2_contingency(table, correction=False)
-        assert (scores.of(name).test, scores.of(name).event) == ("chi2", "categorical")
+        assert (scores.for_column(name).test, scores.for_column(name).event) == ("chi2", "categorical")
         assert scores.of(name).statistic == pytest.approx(expected.statistic, rel=1e-9)
         assert scores.of(name).p_value == pytest.approx(expected.pvalue, rel=1e-7)
         assert scores.of(name).information == pytest.approx(mutual_info_score(y, values), rel=1e-9, abs=1e-12)
@@ -147,18 +147,18 @@ def test_information_of_normals_against_quadrature(mean, sd, share):
     n = 1000 * np.array(share)[:, None]
     tally = Moments(n, np.array(mean)[:, None], n * np.array(sd)[:, None] ** 2)
     expected = integral(np.array(share), lambda x: stats.norm.pdf(x, mean, sd), -40, 40, [*mean, 0.1])
-    assert information.of_normals(tally)[0] == pytest.approx(expected, abs=1e-7)
+    assert information.normal_information(tally)[0] == pytest.approx(expected, abs=1e-7)
 
 
 def test_information_has_no_units_and_a_class_without_spread_is_a_point():
     X, y = numbers(5, 2)
-    nats = [information.of_normals(Moments.of(X * u, y, n_classes=2)) for u in (1.0, 1e-6, 1e9)]
+    nats = [information.normal_information(Moments.from_rows(X * u, y, n_classes=2)) for u in (1.0, 1e-6, 1e9)]
     np.testing.assert_allclose(nats[1:], [nats[0], nats[0]], rtol=1e-9)
     n = np.array([[6.0], [4.0]])
     point = Moments(n, np.array([[0.0], [0.0]]), np.array([[6.0], [0.0]]))
-    assert information.of_normals(point)[0] == pytest.approx(stats.entropy([0.6, 0.4]), rel=1e-9)
+    assert information.normal_information(point)[0] == pytest.approx(stats.entropy([0.6, 0.4]), rel=1e-9)
     same = Moments(n, np.zeros((2, 1)), np.zeros((2, 1)))
-    assert information.of_normals(same)[0] == 0.0
+    assert information.normal_information(same)[0] == 0.0
 
 
 def test_information_of_rates_against_sums_and_quadrature():
@@ -167,10 +167,10 @@ def test_information_of_rates_against_sums_and_quadrature():
     x = np.arange(200)[:, None]
     p = stats.poisson.pmf(x, rate)
     expected = (share * stats.entropy(p, (p @ share)[:, None] + np.zeros((1, 2)))).sum()
-    assert information.of_poissons(counts)[0] == pytest.approx(expected, rel=1e-9)
+    assert information.poisson_information(counts)[0] == pytest.approx(expected, rel=1e-9)
     times = Sums(n, n / rate[:, None], np.zeros_like(n))
     expected = integral(share, lambda t: rate * np.exp(-rate * t), 0, 60, [0.1, 1.0])
-    assert information.of_exponentials(times)[0] == pytest.approx(expected, abs=1e-8)
+    assert information.exponential_information(times)[0] == pytest.approx(expected, abs=1e-8)
 
 
 def test_information_of_words_is_that_of_the_next_word():
@@ -180,7 +180,9 @@ def test_information_of_words_is_that_of_the_next_word():
     words = np.repeat(np.tile(np.arange(4), 12), X.ravel())
     classes = np.repeat(np.repeat(y, 4), X.ravel())
     for j in range(4):
-        assert scores.of(j).information == pytest.approx(mutual_info_score(classes, words == j), rel=1e-9, abs=1e-12)
+        assert scores.for_column(j).information == pytest.approx(
+            mutual_info_score(classes, words == j), rel=1e-9, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("events", [Gaussian(), LogNormal(), Exponential(), Poisson(), Bernoulli(4.0), Categorical()])
@@ -200,20 +202,20 @@ def test_evidence_is_the_predictive_of_the_rows_one_after_another(events):
     event = replace(events, prior=proper[events.name])
     score = scored(x[:, None], y, event)[0]
     assert score.evidence == pytest.approx(chained(event, x, y) - chained(event, x, np.zeros_like(y)), rel=1e-8)
-    assert score.per_row == pytest.approx(score.evidence / 9)
+    assert score.evidence_per_row == pytest.approx(score.evidence / 9)
 
 
 def chained(event, x, classes):
-    from candide.model.plan import Part
-    from candide.rows.table import Table
-    from candide.tally import KINDS
+    from candide.data.table import Table
+    from candide.model.plan import PlanPart
+    from candide.tally import TALLIES
 
-    table = Table.of(x[:, None])
-    part = Part(event, (0,)).with_levels(table)
+    table = Table.from_data(x[:, None])
+    part = PlanPart(event, (0,)).with_levels(table)
     block, found = part.block(table), 0.0
     for i in range(len(x)):
         before = np.flatnonzero((classes == classes[i]) & (np.arange(len(x)) < i))
-        tally = KINDS[part.spec.kind].of(
+        tally = TALLIES[part.spec.kind].from_rows(
             np.ascontiguousarray(block[before]), np.zeros(len(before), np.intp), n_classes=1, spec=part.spec
         )
         found += event.estimate(tally, how="predictive").log_prob(block[i : i + 1])[0, 0]
@@ -226,7 +228,11 @@ def test_noise_has_negative_evidence_and_a_signal_positive():
     X = {"noise": rng.normal(size=400), "coin": rng.integers(0, 5, 400).astype(str), "signal": rng.normal(y)}
     scores = scored(X, y)
     assert scores[0].column == "signal"
-    assert scores.of("signal").evidence > 0 > max(scores.of("noise").evidence, scores.of("coin").evidence)
+    assert (
+        scores.for_column("signal").evidence
+        > 0
+        > max(scores.for_column("noise").evidence, scores.for_column("coin").evidence)
+    )
 
 
 def test_an_improper_prior_leaves_the_choice_of_prior_to_the_event_model():
@@ -241,7 +247,7 @@ def test_columns_modelled_together_are_one_unit():
     table = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]}
     scores = scored(table, y, {("a", "b"): Gaussian(covariance="full")})
     assert {score.column for score in scores} == {("a", "b"), "c"}
-    assert scores.of(("a", "b")).evidence is not None
+    assert scores.for_column(("a", "b")).evidence is not None
     assert scores.of(("a", "b")).information is None
 
 
@@ -285,7 +291,7 @@ def test_columns_with_and_without_evidence_stand_by_what_they_tell():
 
 def test_too_few_values_for_a_test():
     scores = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0]], [0, 0, 1], "gaussian")
-    assert (scores.of(0).statistic, scores.of(0).p_value) == (None, None)
+    assert (scores.for_column(0).statistic, scores.for_column(0).p_value) == (None, None)
     flat = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0], [5.0, 5.0]], [0, 0, 1, 1], "gaussian").of(1)
     assert (flat.statistic, flat.p_value, flat.information) == (0.0, 1.0, 0.0)
 

@@ -167,7 +167,9 @@ def test_a_scorer_and_a_loaded_model_have_the_same_form(tmp_path):
         model.save(tmp_path / "m.candide", detail=detail)
         loaded = cd.load(tmp_path / "m.candide")
         np.testing.assert_allclose(loaded.linear().coef, model.linear().coef, rtol=1e-12)
-        np.testing.assert_allclose(loaded.linear().decision(X), model.linear().decision(X), rtol=1e-10)
+        np.testing.assert_allclose(
+            loaded.linear().decision_function(X), model.linear().decision_function(X), rtol=1e-10
+        )
 
 
 @pytest.mark.parametrize("settings_of", [{}, {"sublinear": True}, {"idf": True}, {"model": "bernoulli"}, {"bits": 12}])
@@ -192,11 +194,11 @@ def test_the_quadratic_form_of_unequal_variances(seed, n_classes):
     agrees(form, model, X)
     z = np.random.default_rng(seed).normal(size=len(form.names))
     by_hand = np.einsum("i,kij,j->k", z, form.matrices, z)
-    np.testing.assert_allclose(by_hand, (z * z) @ form.square.T, rtol=1e-9)
+    np.testing.assert_allclose(by_hand, (z * z) @ form.quadratic_coef.T, rtol=1e-9)
     variance = model.fitted_.model.distributions[0].variance
     if n_classes == 2:
         at = form.names.index("height")
-        assert form.square[0, at] == pytest.approx(-0.5 * (1 / variance[1, 0] - 1 / variance[0, 0]), rel=1e-10)
+        assert form.quadratic_coef[0, at] == pytest.approx(-0.5 * (1 / variance[1, 0] - 1 / variance[0, 0]), rel=1e-10)
 
 
 def test_columns_modelled_together():
@@ -265,7 +267,7 @@ def test_a_row_that_no_class_can_have_is_left_with_the_class_prior(event, labels
     agrees(model.quadratic(), model, asked)
     want = np.log(np.bincount(labels) / 6)
     want = want[1:] - want[:1] if len(want) == 2 else want
-    np.testing.assert_allclose(model.linear().decision(asked)[0], want if len(want) > 1 else want[0])
+    np.testing.assert_allclose(model.linear().decision_function(asked)[0], want if len(want) > 1 else want[0])
 
 
 def test_an_own_event_model_may_tell_its_natural_form():

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import candide as cd
-from candide.encode.tokens import Tokens, terms_of
-from candide.explain.marks import marks
-from candide.explain.terms import DocumentTerm
+from candide.encoding.tokens import Tokens, tokenize
+from candide.explain.highlight import highlight_document
+from candide.explain.words import DocumentWord
 from candide.report.summary import rows as summary
 from candide.report.terminal import layout
 
@@ -23,23 +23,25 @@ LABELS = ["spam", "ham", "spam", "ham"]
     weights=st.lists(st.floats(-5, 5), min_size=7, max_size=7),
 )
 def test_pieces_join_to_the_document_and_add_up_to_its_terms(text, tokens, weights):
-    terms = sorted(set(terms_of(text, tokens)))
-    words = [DocumentTerm(term, 1, weights[i % 7]) for i, term in enumerate(terms)]
-    found = marks(text, words, tokens)
+    terms = sorted(set(tokenize(text, tokens)))
+    words = [DocumentWord(term, 1, weights[i % 7]) for i, term in enumerate(terms)]
+    found = highlight_document(text, words, tokens)
     assert "".join(mark.text for mark in found) == text
-    assert sum(mark.nats for mark in found) == pytest.approx(sum(word.weight for word in words), abs=1e-9)
+    assert sum(mark.log_odds for mark in found) == pytest.approx(sum(word.log_odds for word in words), abs=1e-9)
 
 
 def test_of_hashed_terms_no_place_is_known():
-    assert [mark.nats for mark in marks("free prize", [DocumentTerm("hashed 3", 1, 2.0)], Tokens(bits=8))] == [0.0]
+    assert [
+        mark.log_odds for mark in highlight_document("free prize", [DocumentWord("hashed 3", 1, 2.0)], Tokens(bits=8))
+    ] == [0.0]
 
 
 def test_a_decision_says_what_each_word_adds():
     model = cd.TextNB(weights=None).fit(TEXTS, LABELS)
     [decision] = model.explain(["FREE prize; unheard"])
     [said] = decision.contributions
-    by_text = {mark.text: mark.nats for mark in said.marks}
-    by_term = {word.term: word.weight for word in said.words}
+    by_text = {mark.text: mark.log_odds for mark in said.highlights}
+    by_term = {word.word: word.log_odds for word in said.words}
     assert by_text["FREE"] == pytest.approx(by_term["free"])
     assert by_text["prize"] == pytest.approx(by_term["prize"])
     assert by_text["; unheard"] == 0.0
@@ -50,7 +52,7 @@ def printed(document, monkeypatch, capsys, colours):
     monkeypatch.setenv("FORCE_COLOR" if colours else "NO_COLOR", "1")
     monkeypatch.delenv("NO_COLOR" if colours else "FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    layout.say(summary.of_decision(1, None, model.explain([document])[0]))
+    layout.print_summary(summary.summarize_decision(1, None, model.explain([document])[0]))
     return capsys.readouterr().out
 
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from candide import store
+from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.events import Bernoulli, Gaussian, Poisson
-from candide.explain.columns import conditionals
-from candide.explain.compare import compare
-from candide.explain.rows import explain
-from candide.model.fitted import Fitted
-from candide.model.plan import Part, Plan
-from candide.rows.table import Table
+from candide.explain.columns import iterate_conditionals
+from candide.explain.compare import compare_models
+from candide.explain.decisions import explain_table
+from candide.model.fitted import FittedModel
+from candide.model.plan import Plan, PlanPart
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["a", "b"], 20)
@@ -22,13 +22,17 @@ ROWS = {"x": RNG.poisson(np.repeat([2.0, 5.0], 20)).astype(float), "z": RNG.norm
 @pytest.fixture
 def twice():
     """A model in which one column has its own voice, is above a threshold or not, and belongs to a group."""
-    parts = Part(Poisson(), ("x",)), Part(Bernoulli(3.5), ("x",)), Part(Gaussian(covariance="full"), ("x", "z"))
-    table = Table.of(ROWS)
-    return Fitted(arrays.count(table, Y, plan=Plan(("x", "z"), parts)))
+    parts = (
+        PlanPart(Poisson(), ("x",)),
+        PlanPart(Bernoulli(3.5), ("x",)),
+        PlanPart(Gaussian(covariance="full"), ("x", "z")),
+    )
+    table = Table.from_data(ROWS)
+    return FittedModel(arrays.count_table(table, Y, plan=Plan(("x", "z"), parts)))
 
 
 def test_a_column_speaks_in_each_of_its_parts(twice):
-    decisions = explain(twice, ROWS)
+    decisions = explain_table(twice, ROWS)
     assert sorted(str(one.column) for one in decisions[0].contributions) == ["('x', 'z')", "x", "x"]
     for decision in decisions:
         odds = np.log(decision.probability) - np.log(decision.runner_up_probability)
@@ -40,12 +44,12 @@ def test_a_column_of_several_parts_is_kept_shown_and_compared(twice):
         again = store.loads(store.dumps(twice, detail=detail))
         assert again.plan == twice.plan
         np.testing.assert_array_equal(again.posterior(ROWS), twice.posterior(ROWS))
-    assert [one.column for one in conditionals(twice)] == ["x", "x", "x", "z"]
-    assert compare(twice, twice).columns == []
+    assert [one.column for one in iterate_conditionals(twice)] == ["x", "x", "x", "z"]
+    assert compare_models(twice, twice).columns == []
 
 
 def test_one_class_decides_nothing(twice):
-    alone = Fitted(arrays.count(Table.of(ROWS), ["a"] * 40, plan=twice.plan))
+    alone = FittedModel(arrays.count_table(Table.from_data(ROWS), ["a"] * 40, plan=twice.plan))
     with pytest.raises(InputError) as error:
-        explain(alone, ROWS)
+        explain_table(alone, ROWS)
     assert error.value.value == "a"

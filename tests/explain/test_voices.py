@@ -8,10 +8,10 @@ import pytest
 from tests.cli.typed import output as run
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.errors import InputError
-from candide.explain.cells import cells
-from candide.explain.voices import voices
+from candide.explain.cells import build_term_cells
+from candide.explain.terms import list_terms
 from candide.report import summary
 
 
@@ -55,8 +55,8 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
             (d.class_prior, d.log_odds, {c.title: c.nats for c in d.contributions}) for d in model.explain(asked, by)
         ]
     elif door in ("csv", "parquet"):
-        each = [one.decision for one in tasks.explain(model, folder / f"x.{door}", [(1, 12)], by=by)]
-        found = [(d.class_prior, d.log_odds, {c.title: c.nats for c in d.contributions}) for d in each]
+        each = [one.decision for one in operations.explain_rows(model, folder / f"x.{door}", [(1, 12)], by=by)]
+        found = [(d.class_prior, d.log_odds, {c.title: c.log_odds for c in d.contributions}) for d in each]
     else:
         file = "m.candide" if door == "command" else "score.candide"
         lines = run("explain", folder / file, folder / "x.parquet", "--rows", "1-12", "--by", by, "--json").splitlines()
@@ -75,7 +75,7 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
 
 @pytest.mark.parametrize("door", ["csv", "parquet"])
 def test_values_of_a_source_are_numbers_and_dates(model, folder, door):
-    [one] = tasks.explain(model, folder / f"x.{door}", [1], by="column")
+    [one] = operations.explain_rows(model, folder / f"x.{door}", [1], by="column")
     value = {c.column: c.value for c in one.decision.contributions}
     asked = rows(12, seed=2)[0].iloc[0]
     assert value["noise"] == asked["noise"]
@@ -85,7 +85,7 @@ def test_values_of_a_source_are_numbers_and_dates(model, folder, door):
 def test_a_share_of_a_pair_goes_to_each_of_its_columns(model):
     asked = rows(1, seed=2)[0]
     [whole], [shared] = model.explain(asked), model.explain(asked, by="column")
-    want = sum(c.nats / len(c.columns) for c in whole.contributions if "pump" in c.columns)
+    want = sum(c.log_odds / len(c.columns) for c in whole.contributions if "pump" in c.columns)
     assert next(c.nats for c in shared.contributions if c.column == "pump") == pytest.approx(want)
     with pytest.raises(InputError) as error:
         model.explain(asked, by="row")
@@ -98,7 +98,7 @@ def test_numbers_come_with_their_bins(model, folder):
     )
     asked["day"] = pd.to_datetime(asked["day"])
     [decision] = model.explain(asked)
-    shown = {one.title: one.shown for one in decision.contributions}
+    shown = {one.title: one.display_value for one in decision.contributions}
     assert shown["x"].startswith("9 (> ")
     assert shown["noise"] == "0"  # one bin says nothing
     assert shown["valve x pump"] == "open, off"
@@ -111,10 +111,10 @@ def test_numbers_come_with_their_bins(model, folder):
 
 def test_strength_is_the_mean_size_of_what_is_said_of_the_rows_counted(model):
     X, _ = rows(1500)
-    each = pd.DataFrame([{c.title: abs(c.nats) for c in decision.contributions} for decision in model.explain(X)])
-    found = voices(model.fitted_)
-    told = {one.title: one.strength for one in found}
-    counted = [one.title for one in found if one.answers]
+    each = pd.DataFrame([{c.title: abs(c.log_odds) for c in decision.contributions} for decision in model.explain(X)])
+    found = list_terms(model.fitted_)
+    told = {one.title: one.importance for one in found}
+    counted = [one.title for one in found if one.n_cells]
     assert {"valve x pump", "x", "day"} <= set(counted)
     for title in counted:
         assert told[title] == pytest.approx(each[title].mean(), abs=1e-9), title
@@ -129,45 +129,47 @@ def test_of_many_classes_a_strength_is_the_mean_over_two_that_differ():
     rng = np.random.default_rng(0)
     y = rng.choice(4, 400, p=[0.1, 0.2, 0.3, 0.4])
     level = (y + rng.integers(0, 2, 400)).astype(str)
-    model = cd.BayesClassifier(sets=False).fit({"level": level}, y)
-    terms = model.fitted_.model.distributions[0].terms(model.fitted_.plan.parts[0].block(model._read({"level": level})))
+    model = cd.BayesClassifier(interactions=False).fit({"level": level}, y)
+    terms = model.fitted_.model.distributions[0].contributions(
+        model.fitted_.plan.parts[0].block(model._read({"level": level}))
+    )
     p = np.bincount(y) / 400
     pairs = [(i, j) for i in range(4) for j in range(4) if i != j]
     want = sum(p[i] * p[j] * np.abs(terms[:, i, 0] - terms[:, j, 0]).mean() for i, j in pairs)
-    [voice] = voices(model.fitted_)
-    assert voice.strength == pytest.approx(want / sum(p[i] * p[j] for i, j in pairs))
+    [voice] = list_terms(model.fitted_)
+    assert voice.importance == pytest.approx(want / sum(p[i] * p[j] for i, j in pairs))
 
 
 def test_columns_without_a_voice_say_why(model):
-    silent = {one.column: one for one in voices(model.fitted_).silent}
+    silent = {one.column: one for one in list_terms(model.fitted_).inactive}
     assert set(silent) == {"noise", "same"}
-    assert silent["noise"].heard_in == 3  # the two discriminants, and resemblance
-    assert silent["same"].heard_in == 0
-    assert silent["noise"].why != silent["same"].why
+    assert silent["noise"].n_joint_terms == 3  # the two discriminants, and resemblance
+    assert silent["same"].n_joint_terms == 0
+    assert silent["noise"].reason != silent["same"].reason
 
 
 def test_cells_of_a_pair_are_centred_and_counted(model):
-    known = voices(model.fitted_)
-    found = cells(model.fitted_, known["pump", "valve"])
+    known = list_terms(model.fitted_)
+    found = build_term_cells(model.fitted_, known["pump", "valve"])
     assert found.names == (("open", "shut"), ("off", "on"))
-    assert found.often.sum() == pytest.approx(1.0)
-    yes = found.nats[:, :, 1] - found.nats[:, :, 0]
+    assert found.frequencies.sum() == pytest.approx(1.0)
+    yes = found.contributions[:, :, 1] - found.contributions[:, :, 0]
     assert (np.sign(yes) == [[1, -1], [-1, 1]]).all()  # a ^ b is "yes"
-    np.testing.assert_allclose(found.nats @ model.fitted_.shares, 0.0, atol=1e-12)
+    np.testing.assert_allclose(found.contributions @ model.fitted_.class_proportions, 0.0, atol=1e-12)
     with pytest.raises(InputError):
-        cells(model.fitted_, next(one for one in known if one.kind == "discriminant"))
+        build_term_cells(model.fitted_, next(one for one in known if one.kind == "discriminant"))
     with pytest.raises(InputError):
         known["valve", "noise"]
 
 
 def test_show_lists_all_voices(model, folder, monkeypatch):
     facts = json.loads(run("show", folder / "m.candide", "--json"))
-    known = voices(model.fitted_)
+    known = list_terms(model.fitted_)
     assert [one["title"] for one in facts["voices"]] == [one.title for one in known]
     assert [one["weight"] for one in facts["voices"]] == [one.weight for one in known]
     assert facts["weights_learned_on"] == 1500
-    assert facts["bias"] == dict(zip(["no", "yes"], model.fitted_.voices.bias.tolist(), strict=True))
-    assert [one["column"] for one in facts["columns"]] == [one.column for one in summary.of_model(model).columns]
+    assert facts["bias"] == dict(zip(["no", "yes"], model.fitted_.term_weights.bias.tolist(), strict=True))
+    assert [one["column"] for one in facts["columns"]] == [one.column for one in summary.summarize_model(model).columns]
     assert sorted(one["column"] for one in facts["columns"]) == sorted(rows(1)[0])
     monkeypatch.setenv("COLUMNS", "60")
     text = run("show", folder / "m.candide")
@@ -189,25 +191,27 @@ def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
     again, asked = cd.load(folder / "score.candide"), rows(12, seed=2)[0]
     np.testing.assert_allclose(again.log_density(asked), model.log_density(asked))
     assert set(again.sample(5, random_state=0)[0]) == set(asked)
-    np.testing.assert_allclose(again.fitted_.shares, model.fitted_.shares, atol=1e-3)  # but for the prior of the shares
+    np.testing.assert_allclose(
+        again.fitted_.class_proportions, model.fitted_.shares, atol=1e-3
+    )  # but for the prior of the shares
     [decision] = again.explain(asked[:1])
     assert "class prior and bias" in str(decision)
 
 
 def test_without_counts_weights_are_known_and_strengths_of_columns(model, folder):
-    kept = {one.title: one for one in voices(cd.load(folder / "score.candide").fitted_)}
-    for one in voices(model.fitted_):
+    kept = {one.title: one for one in list_terms(cd.load(folder / "score.candide").fitted_)}
+    for one in list_terms(model.fitted_):
         assert kept[one.title].weight == one.weight
-    assert kept["valve x pump"].strength is None
-    assert kept["x"].strength > 0
+    assert kept["valve x pump"].importance is None
+    assert kept["x"].importance > 0
     assert "valve x pump" in run("show", folder / "score.candide")
 
 
 def test_an_unweighted_model_has_voices_of_weight_one():
     X, y = rows(300)
-    found = voices(cd.NaiveBayes().fit(X[["x", "valve"]], y).fitted_)
+    found = list_terms(cd.NaiveBayes().fit(X[["x", "valve"]], y).fitted_)
     assert {(one.title, one.weight) for one in found} == {("x", 1.0), ("valve", 1.0)}
-    assert found.rows is None
+    assert found.training_rows is None
 
 
 @pytest.mark.parametrize("n", [5, 300])
@@ -216,7 +220,7 @@ def test_many_voices_stay_readable(n, monkeypatch):
     y = rng.integers(0, 2, 300)
     X = {f"a column with a rather long name {i}": rng.normal(y, 2.0) for i in range(n)}
     monkeypatch.setenv("COLUMNS", "80")
-    text = str(summary.of_model(cd.BayesClassifier(sets=False).fit(X, y)))
+    text = str(summary.summarize_model(cd.BayesClassifier(interactions=False).fit(X, y)))
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     at = next(i for i, line in enumerate(lines) if line.startswith("Voices"))
@@ -234,11 +238,11 @@ def test_text_speaks_by_its_words_as_much_as_it_counts(how):
     model = cd.BayesClassifier({"note": cd.events.Text(model=how)}).fit(X, y)
     [decision] = model.explain({"note": ["free prize"], "x": [0.0]})
     one = next(one for one in decision.contributions if one.column == "note")
-    assert {word.term for word in one.words} == {"free", "prize"}
-    assert one.nats == pytest.approx(sum(word.weight for word in one.words) + one.rest)
+    assert {word.word for word in one.words} == {"free", "prize"}
+    assert one.log_odds == pytest.approx(sum(word.log_odds for word in one.words) + one.remainder)
     if how == "multinomial":
-        assert one.rest == pytest.approx(0.0, abs=1e-9)
-    assert "free" in str(summary.of_model(model))
+        assert one.remainder == pytest.approx(0.0, abs=1e-9)
+    assert "free" in str(summary.summarize_model(model))
 
 
 def test_columns_that_speak_together_have_no_linear_form(model):
@@ -250,7 +254,7 @@ def test_columns_that_speak_together_have_no_linear_form(model):
 def test_a_calibrated_sum_says_by_how_much_it_was_bent():
     X, y = rows(600)
     asked = rows(12, seed=2)[0]
-    model = cd.BayesClassifier(sets=False, calibration="isotonic").fit(X, y)
+    model = cd.BayesClassifier(interactions=False, calibration="isotonic").fit(X, y)
     p = np.sort(model.predict_proba(asked), axis=1)
     for by in ("voice", "column"):
         decisions = model.explain(asked, by=by)
@@ -258,10 +262,10 @@ def test_a_calibrated_sum_says_by_how_much_it_was_bent():
         assert any(one.calibration for one in decisions)
     bent = next(one for one in decisions if one.calibration)
     assert "calibration" in str(bent)
-    assert summary.of_decision(1, None, bent).to_dict()["calibration"] == bent.calibration
+    assert summary.summarize_decision(1, None, bent).to_dict()["calibration"] == bent.calibration
 
 
 def test_a_missing_value_has_no_share_of_what_columns_say_together(model):
     asked = rows(40, seed=5)[0].assign(x=np.nan)
     for decision in model.explain(asked, by="column"):
-        assert next(one.nats for one in decision.contributions if one.column == "x") == 0
+        assert next(one.log_odds for one in decision.contributions if one.column == "x") == 0

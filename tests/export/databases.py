@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from candide.export.sql.query import select
-from candide.rows.labels import is_absent
+from candide.data.labels import is_absent
+from candide.export.sql.query import write_select
 
 CLOSE = 1e-9  # of probabilities
 
@@ -29,14 +29,14 @@ def _column(values):
 
 
 def by_duckdb(fitted, rows):
-    query = select(fitted, dialect="duckdb", table="t", keep=["row #"])
+    query = write_select(fitted, dialect="duckdb", table="t", kept_columns=["row #"])
     with duckdb.connect() as con:
         con.register("t", rows)
         return con.execute(query).fetchall()
 
 
 def by_sqlite(fitted, rows):
-    query = select(fitted, dialect="sqlite", table="t", keep=["row #"])
+    query = write_select(fitted, dialect="sqlite", table="t", kept_columns=["row #"])
     con = sqlite3.connect(":memory:")
     names = ", ".join('"' + name.replace('"', '""') + '"' for name in rows.column_names)
     con.execute(f"CREATE TABLE t ({names})")
@@ -55,7 +55,7 @@ def by_postgres(server):
     def score(fitted, rows):
         name = f"scored{next(server.numbers)}"
         server.make(rows, name)
-        return server.run(select(fitted, dialect="postgres", table=name, keep=["row #"]))
+        return server.run(write_select(fitted, dialect="postgres", table=name, kept_columns=["row #"]))
 
     return score
 
@@ -66,7 +66,10 @@ def by_spark(spark, folder):
     def score(fitted, rows):
         pq.write_table(rows, folder / "rows.parquet")
         spark.read.parquet(str(folder / "rows.parquet")).createOrReplaceTempView("t")
-        return [tuple(row) for row in spark.sql(select(fitted, dialect="spark", table="t", keep=["row #"])).collect()]
+        return [
+            tuple(row)
+            for row in spark.sql(write_select(fitted, dialect="spark", table="t", kept_columns=["row #"])).collect()
+        ]
 
     return score
 

@@ -12,7 +12,7 @@ import pytest
 
 import candide as cd
 from candide import export
-from candide.rows.labels import is_absent
+from candide.data.labels import is_absent
 
 CLOSE = 1e-9  # of probabilities
 _DRIVE = """
@@ -55,7 +55,7 @@ def node():
 def by_node(fitted, rows, folder):
     """What the exported module says of rows, in a process of Node."""
     module, drive = Path(folder) / "model.mjs", Path(folder) / "drive.mjs"
-    module.write_text(export.javascript(fitted), "utf-8")
+    module.write_text(export.to_javascript(fitted), "utf-8")
     drive.write_text(_DRIVE)
     given = json.dumps(rows)
     done = subprocess.run([node(), drive, module], input=given, capture_output=True, text=True, encoding="utf-8")
@@ -65,7 +65,7 @@ def by_node(fitted, rows, folder):
 
 def by_python(fitted, rows, folder):
     """What the exported module says of rows, in a process of Python that has no packages."""
-    (Path(folder) / "model.py").write_text(export.python(fitted), "utf-8")
+    (Path(folder) / "model.py").write_text(export.to_python(fitted), "utf-8")
     alone = [sys.executable, "-I", "-S", "-c", _DRIVE_PYTHON, folder]
     done = subprocess.run(alone, input=json.dumps(rows), capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -19,7 +19,7 @@ import candide as cd
 from candide.errors import InputError, InputTypeError
 from candide.serve import app
 
-pytestmark = pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 N = 60
 Y = ["a", "b", "b"] * (N // 3)
 DAYS = [dt.date(2024, 1, 1) + dt.timedelta(i * i % 40) for i in range(N)]

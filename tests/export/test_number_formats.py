@@ -17,11 +17,11 @@ from tests.export.databases import DATABASES, by_postgres
 from tests.export.scorers import node
 
 import candide as cd
+from candide.data.text_formats import MISSING_MARKERS
 from candide.errors import InputError
 from candide.export.scorer import values
 from candide.export.scorer.values import MISSING as MISSING_IN_MODULES
-from candide.rows.spelling import NAS
-from candide.serve.rows import Reader
+from candide.serve.rows import RowReader
 
 FORMATS = {
     "percent": lambda x: f"{x:.1f}%",
@@ -93,10 +93,10 @@ def test_javascript_modules_read_the_format_of_the_rows_fitted(model, tmp_path):
 
 
 def test_a_server_reads_the_format_of_the_rows_fitted(model):
-    reader = Reader(model.fitted_)
+    reader = RowReader(model.fitted_)
     for value in [*OTHERS, *MISSING]:
         try:
-            found = model.fitted_.model.posterior(reader.one({"x": value}))[0].tolist()
+            found = model.fitted_.model.posterior(reader.read_row({"x": value}))[0].tolist()
         except InputError:
             found = None
         assert found == (predicted(model, value) and pytest.approx(predicted(model, value))), value
@@ -122,8 +122,8 @@ def test_a_file_in_another_unit_is_refused(name, value, tmp_path):
 
 
 def test_the_modules_know_the_words_for_missing_that_rows_are_read_by():
-    assert MISSING_IN_MODULES == NAS
-    assert json.dumps(NAS) in Path(values.__file__).with_suffix(".js").read_text("utf-8")
+    assert MISSING_IN_MODULES == MISSING_MARKERS
+    assert json.dumps(MISSING_MARKERS) in Path(values.__file__).with_suffix(".js").read_text("utf-8")
 
 
 @pytest.mark.parametrize("form", ["percent", "plain"])
@@ -160,4 +160,4 @@ def test_empty_text_among_numbers_is_missing_at_fit():
     texts = ["" if i % 9 == 0 else f"{x:.2f}" for i, x in enumerate(rng.normal(40 + 30 * y, 12))]
     with pytest.warns(UserWarning, match="'' taken as missing"):
         fitted = cd.NaiveBayes().fit({"x": texts}, y).fitted_
-    assert fitted.plan.parts[0].holds == "numbers"
+    assert fitted.plan.parts[0].block_kind == "numbers"

@@ -17,9 +17,9 @@ import candide as cd
 from candide import export
 from candide.demo import garden
 from candide.errors import InputError, InputTypeError
-from candide.export.scorer.model import load, scored
-from candide.export.scorer.numbers import normalised
-from candide.model.fitted import Fitted
+from candide.export.scorer.model import load, score_csv
+from candide.export.scorer.numbers import log_normalize
+from candide.model.fitted import FittedModel
 
 N = 200
 TEXTS = [
@@ -87,7 +87,7 @@ def agree(found, expected, column):
     return found == (refused if expected is None else pytest.approx(expected, abs=CLOSE))
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_python_says_the_same_or_why_not(name):
     model, scorer = MODELS[name], {}
@@ -115,7 +115,7 @@ process.stdout.write(JSON.stringify([said(values), said(odd)]));
 """
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_javascript_says_the_same_or_why_not(name, tmp_path):
     model, values = MODELS[name], [*TEXTS, *PLAIN]
@@ -160,7 +160,7 @@ def test_huge_numbers_are_no_error(estimate):
 
 
 def test_huge_logarithms_keep_their_shares():
-    assert normalised([-1e300, -1e300, -math.inf]) == pytest.approx([-math.log(2)] * 2 + [-math.inf])
+    assert log_normalize([-1e300, -1e300, -math.inf]) == pytest.approx([-math.log(2)] * 2 + [-math.inf])
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)
@@ -185,9 +185,9 @@ def test_whole_numbers_beyond_those_of_a_double_stay_apart(scorer, tmp_path):
 
 
 def test_a_header_that_names_a_column_twice_is_refused():
-    model = load(export.parameters(Fitted(garden())))
+    model = load(export.export_parameters(FittedModel(garden())))
     with pytest.raises(ValueError, match="the column 'soil' is there twice"):
-        list(scored(model, ["soil,soil\n", "clay,sand\n"]))
+        list(score_csv(model, ["soil,soil\n", "clay,sand\n"]))
 
 
 @pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS)

@@ -15,14 +15,14 @@ from tests.model_cases import MODELS
 
 import candide as cd
 from candide.errors import InputError
-from candide.export.onnx import graph_of, onnx
-from candide.export.scorer.values import number_of, spelled
+from candide.export.onnx import build_onnx_model, to_onnx_bytes
+from candide.export.scorer.values import format_value, read_number_value
 
 proto = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 ReferenceEvaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator
 TABLES = [name for name in MODELS if not name.startswith("text")]
-pytestmark = pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 
 
 def inputs(graph, rows):
@@ -33,16 +33,17 @@ def inputs(graph, rows):
 
 def _array(column, values):
     if column["type"] == "double":
-        return np.array([[number_of(column, value)] for value in values], np.float64).reshape(-1, 1)
+        return np.array([[read_number_value(column, value)] for value in values], np.float64).reshape(-1, 1)
     told = [
-        column["missing"] if value is None else value if isinstance(value, str) else spelled(value) for value in values
+        column["missing"] if value is None else value if isinstance(value, str) else format_value(value)
+        for value in values
     ]
     return np.array(told, object).reshape(-1, 1)
 
 
 def run(model, rows):
     """The labels and the probabilities that onnxruntime gives rows."""
-    graph = graph_of(model.fitted_)
+    graph = build_onnx_model(model.fitted_)
     proto.checker.check_model(graph, full_check=True)
     session = runtime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(["label", "probabilities"], inputs(graph, rows))
@@ -113,7 +114,7 @@ def test_the_reference_of_onnx_says_the_same():
     rows = without_words(every_law(rng, 200, wild=True)[0])
     for make in (lambda: cd.NaiveBayes(without_words(LAWS)), cd.BayesClassifier):
         model = make().fit(without_words(X), y)
-        graph = graph_of(model.fitted_)
+        graph = build_onnx_model(model.fitted_)
         asked = inputs(graph, rows_of(rows, model.fitted_.plan.columns))
         labels, found = ReferenceEvaluator(graph).run(["label", "probabilities"], asked)
         assert np.abs(found - model.predict_proba(rows)).max() <= CLOSE
@@ -202,7 +203,7 @@ def test_levels_of_several_types_and_of_none():
 
 def test_the_graph_is_of_doubles_and_standard_operations():
     model, _ = MODELS["voices"]
-    graph = graph_of(model.fitted_)
+    graph = build_onnx_model(model.fitted_)
     held = {one.data_type for one in graph.graph.initializer} | {
         one.type.tensor_type.elem_type for one in [*graph.graph.input, *graph.graph.output]
     }
@@ -224,7 +225,7 @@ def test_no_row_and_one_row():
 def test_text_is_refused(name):
     model, _ = MODELS[name]
     with pytest.raises(InputError) as caught:
-        onnx(model.fitted_)
+        to_onnx_bytes(model.fitted_)
     assert caught.value.column in model.fitted_.plan.columns
     assert "python" in caught.value.remedy
 
@@ -232,7 +233,7 @@ def test_text_is_refused(name):
 def test_the_package_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(InputError) as caught:
-        onnx(MODELS["mixed-str"][0].fitted_)
+        to_onnx_bytes(MODELS["mixed-str"][0].fitted_)
     assert "candide[onnx]" in caught.value.remedy
 
 

@@ -17,8 +17,8 @@ import candide as cd
 import candide.export.scorer
 from candide import export
 from candide.errors import InputError
-from candide.export.parameters import _plain
-from candide.export.scorer.numbers import numbers
+from candide.export.parameters import _to_plain
+from candide.export.scorer.numbers import decode_numbers
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,15 +34,15 @@ def numbers_in(value):
 @pytest.mark.parametrize("name", MODELS)
 def test_they_are_json(name):
     model, _ = MODELS[name]
-    found = export.parameters(model.fitted_)
+    found = export.export_parameters(model.fitted_)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert all(map(math.isfinite, numbers_in(found)))
 
 
 @given(st.lists(st.floats(), max_size=30))
 def test_packed_numbers_keep_every_bit(values):
-    plain = _plain(values)
-    read = numbers(json.loads(export.as_json(plain)))
+    plain = _to_plain(values)
+    read = decode_numbers(json.loads(export.pack_json(plain)))
     assert struct.pack(f"{len(values)}d", *read) == struct.pack(
         f"{len(values)}d", *(v if v == v else math.nan for v in values)
     )
@@ -50,12 +50,12 @@ def test_packed_numbers_keep_every_bit(values):
 
 def test_packed_numbers_are_the_base64_of_doubles():
     values = [i / 7 for i in range(1, 20)]
-    assert base64.b64decode(json.loads(export.as_json(values))) == np.array(values, "<f8").tobytes()
+    assert base64.b64decode(json.loads(export.pack_json(values))) == np.array(values, "<f8").tobytes()
 
 
 def test_names_and_levels_stand_once():
     model, _ = MODELS["voices"]
-    text = export.as_json(export.parameters(model.fitted_))
+    text = export.pack_json(export.export_parameters(model.fitted_))
     for word in ('"age"', '"smith"', '"\\u65e5\\u672c"'):
         assert text.count(word) == 1
 
@@ -71,7 +71,7 @@ def test_columns_say_what_they_hold():
     }
     events = {"words": cd.events.Text(), "flag": "categorical"}
     for make in (cd.NaiveBayes, cd.BayesClassifier):
-        columns = export.parameters(make(events).fit(data, rng.integers(0, 2, 300)).fitted_)["columns"]
+        columns = export.export_parameters(make(events).fit(data, rng.integers(0, 2, 300)).fitted_)["columns"]
         assert [column["kind"] for column in columns] == ["number", "level", "boolean", "date", "text"]
         low, high = columns[0]["range"]
         assert 10 < low < 25
@@ -104,7 +104,7 @@ class Tilted(Own):
 DATA = {"age": [30.0, 41.0, 8.0, 22.0], "size": [1.0, 2.0, 3.0, 4.0]}
 
 
-@pytest.mark.parametrize("write", [export.parameters, export.javascript, export.python])
+@pytest.mark.parametrize("write", [export.export_parameters, export.to_javascript, export.to_python])
 def test_an_own_event_model_without_a_form_is_refused(write):
     model = cd.NaiveBayes({"size": Own()}).fit(DATA, ["a", "b", "a", "b"])
     with pytest.raises(InputError) as caught:
@@ -116,7 +116,7 @@ def test_an_own_event_model_without_a_form_is_refused(write):
 def test_an_own_event_model_with_a_form_is_exported():
     model = cd.NaiveBayes({"size": Tilted()}).fit(DATA, ["a", "b", "a", "b"])
     scorer = {}
-    exec(export.python(model.fitted_), scorer)
+    exec(export.to_python(model.fitted_), scorer)
     found = scorer["score"]({"age": 25.0, "size": 2.5})["probabilities"]
     assert found == pytest.approx(model.predict_proba({"age": [25.0], "size": [2.5]})[0].tolist(), abs=1e-12)
 
@@ -124,7 +124,7 @@ def test_an_own_event_model_with_a_form_is_exported():
 def test_what_a_scorer_cannot_use_is_an_error_that_names_the_column():
     model = cd.NaiveBayes().fit(DATA, ["a", "b", "a", "b"])
     scorer = {}
-    exec(export.python(model.fitted_), scorer)
+    exec(export.to_python(model.fitted_), scorer)
     for value in ("forty", "inf", math.inf):
         with pytest.raises(ValueError, match="'age'"):
             scorer["score"]({"age": value, "size": 1.0})

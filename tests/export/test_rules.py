@@ -5,15 +5,15 @@ import pytest
 from tests.distributions.test_laws import MAKE, SIZES, block_of
 
 from candide.distributions.interactions import Interactions
-from candide.export.parameters import _plain
+from candide.export.parameters import _to_plain
 from candide.export.scorer.rules import RULES
-from candide.export.scorer.texts import terms_of
-from candide.tally.cells import Layout
+from candide.export.scorer.texts import count_tokens
+from candide.tally.cells import CellLayout
 
 
 def said(law, block):
     """(row, feature, class) terms by the rule, weighted as a scorer does."""
-    found = _plain(law.exported())
+    found = _to_plain(law.to_export_dict())
     rule = RULES[found["rule"]](found, law.n_classes)
     terms = np.array([rule(row) for row in rows_of(law, block)])
     weight = np.array(found.get("weight", np.ones(terms.shape[1])))
@@ -21,11 +21,11 @@ def said(law, block):
 
 
 def rows_of(law, block):
-    if law.reads != "documents":
+    if law.block_kind != "documents":
         return block.tolist()
-    read = law.tokens.exported()
+    read = law.tokens.to_export_dict()
     texts = (block.text(row, "strict") for row in range(len(block)))
-    return [[None if text is None else terms_of(read, text)] for text in texts]
+    return [[None if text is None else count_tokens(read, text)] for text in texts]
 
 
 def alike(terms):
@@ -40,15 +40,15 @@ def test_a_rule_says_what_the_law_says(name, seed):
     rng = np.random.default_rng(seed)
     law = MAKE[name](rng)
     block = block_of(law, rng, 40)
-    if law.reads == "codes":
+    if law.block_kind == "codes":
         block = np.minimum(block, SIZES)  # of what is new a reader has one code
-    assert alike(said(law, block)) == pytest.approx(alike(law.terms(block).transpose(0, 2, 1)), abs=1e-9)
+    assert alike(said(law, block)) == pytest.approx(alike(law.contributions(block).transpose(0, 2, 1)), abs=1e-9)
 
 
 def test_cells_that_say_the_usual_are_not_repeated():
     table = np.zeros((12, 2))
     table[3], table[7, 1] = [0.5, -0.5], 0.25
-    law = Interactions(table, Layout(((0, 1), (1, 2)), (2, 3, 2)))
-    assert len(law.exported()["table"]) == 3
+    law = Interactions(table, CellLayout(((0, 1), (1, 2)), (2, 3, 2)))
+    assert len(law.to_export_dict()["table"]) == 3
     block = np.array([[1, 0, 1], [0, 0, 1], [1, 2, 0], [-1, 0, 0], [0, 3, 1]], np.int32)
-    assert said(law, block) == pytest.approx(law.terms(block).transpose(0, 2, 1))
+    assert said(law, block) == pytest.approx(law.contributions(block).transpose(0, 2, 1))

@@ -11,8 +11,8 @@ from tests.model_cases import MODELS
 
 import candide as cd
 from candide import export
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.rows.remarks import RemarkWarning
 
 ROWS = 10_000
 
@@ -37,7 +37,7 @@ def test_models_of_every_sort(name, score, request):
 def test_a_pattern_of_python_is_refused_elsewhere():
     model, _ = MODELS["text-pattern"]
     with pytest.raises(InputError) as caught:
-        export.javascript(model.fitted_)
+        export.to_javascript(model.fitted_)
     assert caught.value.column == model.fitted_.plan.columns[0]
 
 
@@ -49,14 +49,14 @@ def real(name, target="class"):
 @pytest.fixture(scope="module")
 def adult():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RemarkWarning)
+        warnings.simplefilter("ignore", DataWarning)
         return cd.fit(table("adult_train.parquet"), target="class")
 
 
 def test_adult(adult, score):
     X, _ = real("adult_test")
     same(score, adult, X[:ROWS])
-    assert len(export.as_json(export.parameters(adult.fitted_))) < 120_000
+    assert len(export.pack_json(export.export_parameters(adult.fitted_))) < 120_000
 
 
 def test_adult_by_naive_bayes(score):
@@ -138,7 +138,7 @@ def test_hostile_names(score):
     data = {name: rng.choice(HOSTILE, 200).astype(object) for name in HOSTILE}
     y = rng.choice(HOSTILE, 200)
     model = cd.NaiveBayes().fit(data, y)
-    text = export.javascript(model.fitted_)
+    text = export.to_javascript(model.fitted_)
     assert "</script" not in text
     assert "<!--" not in text
     assert "\u2028" not in text
@@ -266,6 +266,6 @@ def test_text_that_spells_numbers_and_dates(score, tmp_path):
     rows = [dict(zip(values, each, strict=True)) for each in zip(*values.values(), strict=True)]
     for model in ("naive", "bayes"):
         fitted = cd.fit(str(tmp_path / "rows.csv"), target="kind", model=model, na=["9"])
-        assert set(fitted.fitted_.spelled) == {"price", "share", "when"}
+        assert set(fitted.fitted_.text_formats) == {"price", "share", "when"}
         for row, one in zip(rows, score(fitted, rows), strict=True):
             check([one], fitted, {name: [None if value == "" else value] for name, value in row.items()})

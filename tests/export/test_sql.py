@@ -18,10 +18,10 @@ from tests.export.test_scorers import LAWS, adult, every_law, real
 from tests.model_cases import MODELS
 
 import candide as cd
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.export.sql.query import select
-from candide.export.sql.words import DIALECTS
-from candide.rows.remarks import RemarkWarning
+from candide.export.sql.query import write_select
+from candide.export.sql.words import SYNTAX_BY_DIALECT
 
 assert adult  # a fixture
 NO_TEXT = {name: law for name, law in LAWS.items() if name != "words"}
@@ -98,7 +98,7 @@ def test_every_law_in_spark(in_spark):
 @needs_spark
 def test_adult_in_spark(adult, in_spark):
     """No table is joined: Spark plans the query anew after each of them, and took minutes."""
-    assert "JOIN" not in select(adult.fitted_, dialect="spark", table="t")
+    assert "JOIN" not in write_select(adult.fitted_, dialect="spark", table="t")
     same(in_spark, adult, real("adult_test")[0][:1000])
 
 
@@ -133,7 +133,7 @@ def test_what_is_special_in_spark(spark, in_spark):
     model = cd.NaiveBayes("categorical").fit(data, [0, 1, 1, 2, 2] * 8)
     rows = {**data, "b": np.array([True, False, False, True] * 10)}
     check(in_spark(model.fitted_, arrow(rows, rows)), model, rows)
-    query = select(model.fitted_, dialect="spark", table="folded", keep=["row #"])
+    query = write_select(model.fitted_, dialect="spark", table="folded", kept_columns=["row #"])
     spark.table("t").withColumn("s", spark_collated("s")).createOrReplaceTempView("folded")
     check([tuple(row) for row in spark.sql(query).collect()], model, rows)
     with pytest.raises(InputError) as error:
@@ -240,9 +240,9 @@ def test_text_that_spells_numbers_and_dates(tmp_path, postgres):
         lines.append(f"{gone};{rng.random() * 100:.1f}%;{day[8:]}.{day[5:7]}.{day[:4]};{'ab'[i % 9 > 4]}")
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RemarkWarning)
+        warnings.simplefilter("ignore", DataWarning)
         model = cd.fit(str(tmp_path / "rows.csv"), target="kind", model="naive")
-    assert set(model.fitted_.spelled) == {"price", "share", "when"}
+    assert set(model.fitted_.text_formats) == {"price", "share", "when"}
     text = {
         "price": ["1.234,56 €", "€ 7,5", "N/A", "-12", None],
         "share": ["14.3%", "99%", None, "0 %", "1.5%"],
@@ -269,7 +269,7 @@ def every():
     return cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(np.random.default_rng(7), 300)))
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", SYNTAX_BY_DIALECT)
 def test_every_dialect_can_be_parsed(dialect, every):
     for model in (every, MODELS["voices"][0]):
         [parsed] = sqlglot.parse(model.to_sql(dialect, "s.t", keep=["a b"]), dialect)
@@ -279,9 +279,9 @@ def test_every_dialect_can_be_parsed(dialect, every):
 
 
 def test_the_dialects_are_those_of_the_engines():
-    from candide.engines.sql.dialects import table
+    from candide.engines.sql.dialects import registry
 
-    assert list(DIALECTS) == list(table.DIALECTS)
+    assert list(SYNTAX_BY_DIALECT) == list(registry.DIALECTS)
 
 
 def test_more_tables_than_one_join_has(score):
@@ -305,7 +305,7 @@ def test_of_many_columns_together_none_may_be_missing(score):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(300, 8)), rng.integers(0, 2, 300)
     model = cd.GaussianBayes("full").fit(X + y[:, None] * np.arange(8) / 8, y)
-    with pytest.warns(RemarkWarning, match="missing"):
+    with pytest.warns(DataWarning, match="missing"):
         same(score, model, X)
     X[::2, 3] = np.nan
     with warnings.catch_warnings():
@@ -329,7 +329,7 @@ TABLES = {
 def test_tables_by_any_name(name):
     """As it is written: without quotes PostgreSQL would look for it in small letters."""
     model, _ = MODELS["labels-str"]
-    query = select(model.fitted_, dialect="postgres", table=name)
+    query = write_select(model.fitted_, dialect="postgres", table=name)
     assert f"FROM {TABLES[name]} AS t0 OFFSET 0)" in query
     assert name.startswith("{{") or len(sqlglot.parse(query, "postgres")) == 1
 
@@ -455,12 +455,12 @@ def test_words_that_are_not_known_are_refused():
     for dialect, name in (("dbase", "t"), ("duckdb", "")):
         with pytest.raises(InputError):
             model.to_sql(dialect, name)
-    from candide.tasks.export import export
+    from candide.operations.export_model import export_model
 
     with pytest.raises(InputError) as caught:
-        export(model.fitted_, "js", table="t")
+        export_model(model.fitted_, "js", table="t")
     assert caught.value.value == "t"
     with pytest.raises(InputError, match=r"pass --dialect .*duckdb"):
-        export(model.fitted_, "sql", table="t")
+        export_model(model.fitted_, "sql", table="t")
     with pytest.raises(InputError, match="did you mean 'python'"):
-        export(model.fitted_, "py")
+        export_model(model.fitted_, "py")

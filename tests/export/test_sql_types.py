@@ -9,8 +9,8 @@ import pytest
 from tests.export.databases import arrow, by_duckdb, by_postgres, check
 
 import candide as cd
-from candide.export.sql.lookups import lines
-from candide.export.sql.words import words
+from candide.export.sql.lookups import line_segments
+from candide.export.sql.words import syntax_of
 
 
 @pytest.fixture(params=["duckdb", "postgres"])
@@ -45,7 +45,7 @@ def test_text_is_compared_letter_by_letter_in_duckdb(collation):
         check(con.execute(model.to_sql("duckdb", "t", keep="row #")).fetchall(), model, {"s": [*LETTERS[:-1], None]})
 
 
-@pytest.mark.filterwarnings("ignore::candide.rows.remarks.RemarkWarning")
+@pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 def test_text_is_compared_letter_by_letter_in_postgres(postgres):
     model, data = model_of_letters(), {"s": np.array([*LETTERS[:-1], None], object)}
     numbers = cd.NaiveBayes("categorical").fit({"s": [1, 2, 2, 3] * 20}, [0, 1, 2, 1] * 20)
@@ -80,7 +80,7 @@ def test_dates_that_are_text_in_the_table(score, event):
 
 def test_knots_too_close_for_a_slope_have_a_step_between_them():
     knots, values = [0.0, 5e-324, 1e-320, 1.0], np.array([-2.0, -1.0, 0.5, 3.0])
-    base, slope, start = lines(knots, values)
+    base, slope, start = line_segments(knots, values)
     assert np.isfinite(slope).all()
     at = np.searchsorted(knots, knots)  # of each knot the line that ends there
     assert base[at] + slope[at] * (np.array(knots) - start[at]) == pytest.approx(values)
@@ -94,8 +94,8 @@ def test_numbers_too_close_for_a_slope(score):
 
 
 def test_a_text_that_looks_like_a_setting_is_split_in_spark():
-    assert words("spark").string("a ${b}${c}") == "CONCAT('a $', '{b}$', '{c}')"
-    assert words("postgres").string("a ${b}") == "'a ${b}'"
+    assert syntax_of("spark").quote_string("a ${b}${c}") == "CONCAT('a $', '{b}$', '{c}')"
+    assert syntax_of("postgres").quote_string("a ${b}") == "'a ${b}'"
 
 
 CLOCKS = [dt.time(i * 7 % 10 + 12 * (i % 2), 5) for i in range(60)]

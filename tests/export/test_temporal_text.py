@@ -61,7 +61,7 @@ def test_words_for_missing_are_missing_and_numbers_are_refused(model, tmp_path):
 
 @pytest.mark.parametrize("database", [*DATABASES, "postgres"])
 def test_a_query_reads_the_text_that_exported_python_reads(model, database, request):
-    if database == "sqlite" and any(how.date for how in model.fitted_.spelled.values()):
+    if database == "sqlite" and any(how.date for how in model.fitted_.text_formats.values()):
         pytest.skip("SQLite reads dates in no other format")
     score, module = DATABASES.get(database) or by_postgres(request.getfixturevalue("postgres")), {}
     exec(model.export("python"), module)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tests.export.scorers import node
 
 import candide.export.scorer
-from candide.encode.tokens import Tokens, terms_of
+from candide.data.labels import Labels
+from candide.data.text_formats import parse_plain_number
+from candide.data.value_matching import find_code
+from candide.encoding.tokens import Tokens, tokenize
 from candide.export.parameters import _level
-from candide.export.scorer.texts import terms_in
-from candide.export.scorer.texts import terms_of as counted
-from candide.export.scorer.values import Levels
-from candide.rows.labels import Labels
-from candide.rows.matching import place
-from candide.rows.spelling import plain_number
+from candide.export.scorer.texts import count_tokens as counted
+from candide.export.scorer.texts import split_tokens
+from candide.export.scorer.values import LevelLookup
 
 HERE = Path(candide.export.scorer.__file__).parent
 SETS = [
@@ -51,10 +51,10 @@ TYPED = [0, 1, 2, 2.5, 1.5, -0.1, 1e21, 1e-7, True, False]
 
 @pytest.mark.parametrize("levels", SETS, ids=str)
 def test_levels_are_found_alike(levels, tmp_path):
-    known = Labels.of(list(levels))
+    known = Labels.from_values(list(levels))
     plain, values = [_level(value) for value in known.values], [v for v in WRITTEN if v] + TYPED
-    expected = [-2 if (at := place(value, known)) is None else at for value in values]
-    assert [Levels(plain).place(value) for value in values] == expected
+    expected = [-2 if (at := find_code(value, known)) is None else at for value in values]
+    assert [LevelLookup(plain).find(value) for value in values] == expected
     asked = "const found = new Levels(input.levels); return input.values.map((value) => found.place(value));"
     assert in_node("values", "Levels", asked, {"levels": plain, "values": values}, tmp_path) == expected
 
@@ -71,7 +71,7 @@ def test_only_the_digits_of_ascii_are_read(tmp_path):
 
 def _number_or_none(text):
     try:
-        return plain_number(text)
+        return parse_plain_number(text)
     except ValueError:
         return None
 
@@ -108,7 +108,7 @@ READS = [
 @given(st.text(st.sampled_from(LETTERS), max_size=40))
 def test_python_finds_the_same_terms(text):
     for tokens in READS:
-        assert terms_in(tokens.exported(), text) == terms_of(text, tokens)
+        assert split_tokens(tokens.to_export_dict(), text) == tokenize(text, tokens)
 
 
 @pytest.mark.parametrize("tokens", READS, ids=str)
@@ -119,5 +119,5 @@ def test_javascript_finds_the_same_terms(tokens, tmp_path):
         const read = { ...input.read, stop: new Set(input.read.stop_words) };
         return input.texts.map((text) => Object.fromEntries(termsOf(read, text)));
     """
-    found = in_node("texts", "termsOf", code, {"read": tokens.exported(), "texts": texts}, tmp_path)
-    assert found == [dict(counted(tokens.exported(), text)) for text in texts]
+    found = in_node("texts", "termsOf", code, {"read": tokens.to_export_dict(), "texts": texts}, tmp_path)
+    assert found == [dict(counted(tokens.to_export_dict(), text)) for text in texts]

@@ -42,7 +42,9 @@ def model() -> cd.NaiveBayes:
         "floor": "categorical",
         "member": "categorical",
     }
-    return cd.NaiveBayes(chosen, class_prior=priors.Dirichlet(0.5), priors={"categorical": "jeffreys"}).fit(*rows())
+    return cd.NaiveBayes(chosen, class_prior=priors.Dirichlet(0.5), param_priors={"categorical": "jeffreys"}).fit(
+        *rows()
+    )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def test_what_is_written_now_is_the_golden_file(tmp_path):
 
 def _without_rounding(file):
     """The header without the package's version, and the arrays to ten digits: sums may round otherwise elsewhere."""
-    header, arrays = store.container.unpack(memoryview(file), verify=True)
+    header, arrays = store.container.unpack_container(memoryview(file), verify=True)
     arrays = {name: a for name, a in arrays.items() if not name.endswith(".rest")}  # what rounding took
     rounded = {
         n: [f"{v:.9e}" for v in a.ravel().tolist()] if a.dtype.kind == "f" else a.tolist() for n, a in arrays.items()
@@ -47,5 +47,5 @@ def _without_rounding(file):
 def test_update_works_on_the_golden_file(tmp_path):
     path = tmp_path / "m.candide"
     path.write_bytes(FILE.read_bytes())
-    store.update(path, lambda fitted: fitted + fitted)
-    assert store.load(path).census.n_rows == 80
+    store.update_file(path, lambda fitted: fitted + fitted)
+    assert store.load(path).counts.n_rows == 80

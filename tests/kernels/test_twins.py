@@ -97,7 +97,7 @@ def test_linear_csr(compiled, data, threshold, impossible):
     ours = rng.normal(size=(len(indptr) - 1, weights.shape[1]))
     theirs = ours.copy()
     if data.draw(st.booleans()):
-        weights = kernels.padded(weights)
+        weights = kernels.pad_columns(weights)
     assert compiled.add_linear_csr(values, indices, indptr, weights, ours, threshold) == 0
     assert twin.add_linear_csr(values, indices, indptr, weights, theirs, threshold) == 0
     close(ours, theirs)
@@ -178,7 +178,7 @@ def test_levels(compiled, data, impossible):
     if impossible:
         table[rng.random(table.shape) < 0.3] = -np.inf
     if data.draw(st.booleans()):
-        table, unseen = kernels.padded(table), kernels.padded(unseen)
+        table, unseen = kernels.pad_columns(table), kernels.pad_columns(unseen)
     same_scores(compiled, "add_levels", codes, offsets, table, unseen, out=rng.normal(size=(len(codes), k)))
 
 
@@ -301,7 +301,7 @@ def test_cells_looked_up(compiled, together, k, odd):
         rng.normal(size=(len(sets), k)),
         rng.normal(size=(len(codes), len(sets))),
     )
-    padded = kernels.padded(table) if odd else table
+    padded = kernels.pad_columns(table) if odd else table
     ours, theirs = (rng.normal(size=(len(codes), k)) * np.ones((2, 1, 1))).copy()
     absent = compiled.add_cells(codes, compiled.Sets(sets, sizes), padded, ours)
     assert absent == twin.add_cells(codes, twin.Sets(sets, sizes), padded, theirs)

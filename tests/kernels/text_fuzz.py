@@ -10,10 +10,10 @@ from collections import Counter
 
 import numpy as np
 
-from candide.encode.tokens import Tokens, count, rows, score, terms_of
+from candide.data.documents import Documents
+from candide.encoding.tokens import Tokens, count_tokens, score_documents, token_rows, tokenize
 from candide.kernels import text as kernel
 from candide.kernels import text_twin as twin
-from candide.rows.documents import Documents
 
 PIECES = [
     *"aA zZ09_-.,!?\t\n\r\x00\x1c\x85\xa0",
@@ -68,11 +68,11 @@ def columns(rng, texts):
     """The same documents as Python objects, and as an Arrow column where they can be one."""
     import pyarrow as pa
 
-    yield Documents.of(texts)
+    yield Documents.from_column(texts)
     as_bytes = [t.encode("utf-8", "surrogatepass") if isinstance(t, str) else t for t in texts]
     column = pa.array(as_bytes, pa.large_binary() if rng.random() < 0.5 else pa.binary())
     start = rng.randint(0, len(texts))
-    yield Documents.of(pa.concat_arrays([column[start:], column]))[len(texts) - start :]
+    yield Documents.from_column(pa.concat_arrays([column[start:], column]))[len(texts) - start :]
 
 
 def cells_of(counted):
@@ -85,7 +85,7 @@ def cells_of(counted):
 
 def keys_of(text, tokens):
     """The terms of a document as keys."""
-    return None if text is None else [term.encode("utf-8", "surrogatepass") for term in terms_of(text, tokens)]
+    return None if text is None else [term.encode("utf-8", "surrogatepass") for term in tokenize(text, tokens)]
 
 
 def once(rng):
@@ -95,12 +95,14 @@ def once(rng):
     y = np.array([rng.randrange(k) for _ in texts], np.int64)
     weight = None if rng.random() < 0.5 else np.array([rng.choice([0.0, 0.5, 1.0, 2.0]) for _ in texts])
     for documents in columns(rng, texts):
-        mine = count(documents, y, weight, n_classes=k, tokens=tokens)
+        mine = count_tokens(documents, y, weight, n_classes=k, tokens=tokens)
         keys = [keys_of(documents.text(i, tokens.errors), tokens) for i in range(len(texts))]
-        plain = twin.Terms(bits=tokens.bits, signs=False)
+        plain = twin.TokenKernel(bits=tokens.bits, signs=False)
         w = np.ones(len(y)) if weight is None else weight
         order = np.argsort(y, kind="stable")
-        theirs = type(mine)(*plain.count(keys, order, y, w, n_classes=k, manner=tokens.manner, signed=tokens.signed))
+        theirs = type(mine)(
+            *plain.count(keys, order, y, w, n_classes=k, manner=tokens.count_mode, signed=tokens.signed)
+        )
         assert cells_of(mine) == cells_of(theirs)
         np.testing.assert_allclose(mine.length, theirs.length, rtol=1e-9)
         _looked_up(rng, documents, tokens, mine, keys)
@@ -112,11 +114,11 @@ def _looked_up(rng, documents, tokens, counted, keys):
     known = sorted(set(counted.keys()))[:: rng.randint(1, 2)]
     if tokens.signed:
         known = [key + bytes([sign]) for key in known for sign in (0, 1)]
-    letters, starts = twin.joined(known)
+    letters, starts = twin.join_keys(known)
     words = kernel.Words(letters, starts)
-    plain = twin.Terms(bits=tokens.bits, signs=tokens.signed)
+    plain = twin.TokenKernel(bits=tokens.bits, signs=tokens.signed)
     slow = twin.Words(letters, starts)
-    got, want = rows(words, documents, tokens), plain.rows(slow, keys)
+    got, want = token_rows(words, documents, tokens), plain.rows(slow, keys)
     for a, b in zip(got, want, strict=True):
         assert a.shape == b.shape
     for i in range(len(documents)):
@@ -132,7 +134,7 @@ def _looked_up(rng, documents, tokens, counted, keys):
     unit, base = (None if rng.random() < 0.5 else np.array([rng.random() for _ in range(n)]) for _ in range(2))
     out, other, sums = np.zeros((len(documents), k)), np.zeros((len(documents), k)), np.zeros((len(documents), 2))
     manner = rng.choice([twin.PLAIN, twin.BINARY, twin.SUBLINEAR])
-    got_sums = score(words, documents, tokens, (ends, column, delta, unit, base), out, manner)
+    got_sums = score_documents(words, documents, tokens, (ends, column, delta, unit, base), out, manner)
     plain.score(slow, keys, ends, column, delta, unit, base, other, sums, manner=manner)
     np.testing.assert_allclose(out, other, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(got_sums, sums, rtol=1e-9, atol=1e-9)
@@ -146,7 +148,7 @@ def merged(a, b):
         n_terms = len(a.starts) - 1 + len(new)
         cells = loops.sum_cells(a[2:6], b[2:6], places, n_terms)
         theirs = b.keys()
-        letters, starts = twin.joined(a.keys() + [theirs[i] for i in new.tolist()])
+        letters, starts = twin.join_keys(a.keys() + [theirs[i] for i in new.tolist()])
         found.append(cells_of(type(a)(letters, starts, *cells, a.length)))
     assert found[0] == found[1]
 

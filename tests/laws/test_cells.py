@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from candide.encode import Levels, Move
-from candide.tally import Cells, Spec
+from candide.encoding import CodeMapping, LevelEncoding
+from candide.tally import CellTally, TallySpec
 
 SETS = ((0, 1), (0, 2), (1, 2))
 
 
 def spec(sizes, sets=SETS):
-    return Spec("cells", tuple(map(Levels.of_size, sizes)), sets=sets)
+    return TallySpec("cells", tuple(map(LevelEncoding.from_size, sizes)), sets=sets)
 
 
 def rows(seed, n=30, sizes=(2, 3, 4)):
@@ -22,7 +22,7 @@ def rows(seed, n=30, sizes=(2, 3, 4)):
 
 
 def count(codes, y, weight=None, sizes=(2, 3, 4)):
-    return Cells.of(codes, y, weight, n_classes=2, spec=spec(sizes))
+    return CellTally.from_rows(codes, y, weight, n_classes=2, spec=spec(sizes))
 
 
 @settings(max_examples=30, deadline=None)
@@ -31,7 +31,7 @@ def test_counts_are_those_of_a_person(seed):
     codes, y, w = rows(seed)
     tally = count(codes, y, w)
     for s, (i, j) in enumerate(SETS):
-        own = tally.only(np.array([s]))
+        own = tally.select_features(np.array([s]))
         want = np.zeros((2, (2, 3, 4)[i], (2, 3, 4)[j]))
         for row, c, weight in zip(codes, y, w, strict=True):
             if row[i] >= 0 and row[j] >= 0:
@@ -57,7 +57,7 @@ def test_levels_may_move_to_larger_sets(seed):
     codes, y, w = rows(seed)
     to = [np.array([2, 0]), np.array([0, 3, 1]), np.array([1, 2, 3, 4])]
     wider = (3, 4, 5)
-    moves = [Move(t, n) for t, n in zip(to, wider, strict=True)]
+    moves = [CodeMapping(t, n) for t, n in zip(to, wider, strict=True)]
     moved = np.column_stack([np.where(codes[:, j] < 0, -1, t[codes[:, j]]) for j, t in enumerate(to)])
     got = count(codes, y, w).remap(np.arange(2), 2, moves)
     np.testing.assert_array_equal(got.counts, count(moved, y, w, wider).counts)
@@ -67,11 +67,11 @@ def test_levels_that_were_never_met_may_go():
     codes, y, _ = rows(0)
     codes[:, 1] = np.where(codes[:, 1] == 1, 0, codes[:, 1])
     tally = count(codes, y)
-    met = tally.met()
+    met = tally.seen_levels()
     assert [m.tolist() for m in met] == [[True, True], [True, False, True], [True] * 4]
     fewer = np.where(codes == 2, 1, codes)
     fewer[:, [0, 2]] = codes[:, [0, 2]]
-    np.testing.assert_array_equal(tally.some_levels(met).counts, count(fewer, y, None, (2, 2, 4)).counts)
+    np.testing.assert_array_equal(tally.select_levels(met).counts, count(fewer, y, None, (2, 2, 4)).counts)
 
 
 def test_a_block_in_pieces_is_the_same():

@@ -9,14 +9,14 @@ from scipy.sparse import csr_array
 
 import candide as cd
 from candide import kernels, store
-from candide.encode import Identity
-from candide.errors import NotWithinError
+from candide.data.table import Table
+from candide.encoding import Identity
+from candide.errors import NotCountedError
 from candide.kernels import powers
-from candide.rows.table import Table
-from candide.tally import CoMoments, Moments, Spec, Sums
-from candide.tally.spread import scale_of
-from candide.tasks.learn import learn
-from candide.tasks.update import forget, update
+from candide.operations.fit import fit_model
+from candide.operations.update import forget, update
+from candide.tally import CoMoments, Moments, Sums, TallySpec
+from candide.tally.precision import estimate_scale
 
 HUGE = [1e9, -1e15, 1e18]
 KINDS = {Moments: "moments", CoMoments: "comoments", Sums: "sums"}
@@ -28,7 +28,7 @@ def two_classes(n=1000, d=2, seed=0):
 
 
 def count(kind, X, y):
-    return kind.of(X, y, n_classes=2, spec=Spec.alike(KINDS[kind], Identity(), X.shape[1]))
+    return kind.from_rows(X, y, n_classes=2, spec=TallySpec.from_encoding(KINDS[kind], Identity(), X.shape[1]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,7 +62,7 @@ def test_what_is_lost_beside_a_value_is_refused(kind):
     X, y = two_classes()
     whole = count(kind, X, y)
     gone = count(kind, np.array([[0.0, 1e60]]), np.array([0]))
-    with pytest.raises(NotWithinError) as caught:
+    with pytest.raises(NotCountedError) as caught:
         whole + gone - gone
     assert caught.value.cell == (0, 1)
 
@@ -70,19 +70,19 @@ def test_what_is_lost_beside_a_value_is_refused(kind):
 def test_the_column_that_was_lost_is_named():
     rows, y = {"a": [0.5, 1.5, 2.5, 1.0], "b": [1.0, 2.0, 4.0, 1e60]}, ["n", "n", "y", "n"]
     model = cd.NaiveBayes("gaussian").fit(rows, y)
-    with pytest.raises(NotWithinError) as caught:
-        model.unlearn({"a": [1.0], "b": [1e60]}, ["n"])
+    with pytest.raises(NotCountedError) as caught:
+        model.forget({"a": [1.0], "b": [1e60]}, ["n"])
     assert caught.value.column == "b"
-    assert model.census_.n_rows == 4
+    assert model.counts_.n_rows == 4
 
 
 @pytest.mark.parametrize("model", [cd.GaussianNB(), cd.NaiveBayes("gaussian"), cd.GaussianBayes("full")])
 def test_accuracy_survives(model):
     X, y = two_classes(1000, 1)
     never = model.fit(X, y).predict_proba(X)
-    model.fit(np.vstack([X, [[1e9]]]), np.append(y, 0)).unlearn([[1e9]], [0])
+    model.fit(np.vstack([X, [[1e9]]]), np.append(y, 0)).forget([[1e9]], [0])
     np.testing.assert_allclose(model.predict_proba(X), never, rtol=1e-12)
-    model.partial_fit([[1e9]], [0]).unlearn([[1e9]], [0])
+    model.partial_fit([[1e9]], [0]).forget([[1e9]], [0])
     np.testing.assert_allclose(model.predict_proba(X), never, rtol=1e-12)
 
 
@@ -92,8 +92,8 @@ def test_through_sql_and_files(events, tmp_path):
     rows = {"x": np.floor(np.exp(X[:, 0])) + 1, "z": X[:, 1], "y": y}
     row = {"x": [1e15], "z": [0.0], "y": [0]}
     both = {name: np.append(rows[name], row[name]) for name in rows}
-    alone = learn(pa.table(rows), "y", events=events, model="naive").fitted
-    whole = learn(pa.table(both), "y", events=events, model="naive").fitted
+    alone = fit_model(pa.table(rows), "y", events=events, model="naive").fitted
+    whole = fit_model(pa.table(both), "y", events=events, model="naive").fitted
     path = tmp_path / "m.candide"
     store.save(alone, path)
     update(path, pa.table(row))
@@ -105,12 +105,12 @@ def test_through_sql_and_files(events, tmp_path):
 def test_what_rounding_took_is_kept_in_files(kind):
     X, y = two_classes()
     whole = count(kind, X, y) + count(kind, np.array([[1e15, -1e15]]), np.array([0]))
-    spec = Spec.alike(KINDS[kind], Identity(), 2)
-    again = kind.from_arrays(whole.arrays() | whole.rest(), spec)
+    spec = TallySpec.from_encoding(KINDS[kind], Identity(), 2)
+    again = kind.from_arrays(whole.arrays() | whole.rounding_residuals(), spec)
     np.testing.assert_allclose(again.sums, whole.sums, rtol=1e-12)  # each part, the smallest too
-    shapes = kind.rest_shapes(2, spec)
-    assert {"rest"} <= whole.rest().keys() <= shapes.keys()
-    assert all(shapes[name] == rest.shape for name, rest in whole.rest().items())
+    shapes = kind.residual_shapes(2, spec)
+    assert {"rest"} <= whole.rounding_residuals().keys() <= shapes.keys()
+    assert all(shapes[name] == rest.shape for name, rest in whole.rounding_residuals().items())
 
 
 @pytest.mark.parametrize("loops", [kernels, powers], ids=["compiled", "twin"])
@@ -139,7 +139,7 @@ def test_the_scale_of_a_column_is_that_of_most_values():
     X, _ = two_classes(5000, 3)
     X[::50, 1] = 1e12
     X[:, 2] = 7.0
-    plain, mixed, constant = scale_of(X, len(X))
+    plain, mixed, constant = estimate_scale(X, len(X))
     assert 0.01 < mixed / plain < 100
     assert constant == 0
 
@@ -149,11 +149,11 @@ def test_rounding_is_not_taken_for_rows_that_were_never_counted():
     rng = np.random.default_rng(0)
     x = np.column_stack([np.zeros(20), [7, 8, 3, 3, 4, 3, 7, 9, 5, 1, 4, 6, 8, 3, 9, 8, 6, 5, 3, 3]])
     w = np.array([2.5, 2.5, 0, 0, 0, 0.1, 0, 2.5, 0, 1, 2.5, 1, 2.5, 0.1, 0, 1, 2.5, 1, 0.1, 1])
-    spec = Spec("sums", (Identity(least=0.0),) * 2, frozenset({"log_factorial"}))
+    spec = TallySpec("sums", (Identity(least=0.0),) * 2, frozenset({"log_factorial"}))
 
     def tally(rows):
-        block = Table.of(csr_array(x[rows])).source
-        return Sums.of(block, np.zeros(len(rows), np.intp), w[rows], n_classes=1, spec=spec)
+        block = Table.from_data(csr_array(x[rows])).source
+        return Sums.from_rows(block, np.zeros(len(rows), np.intp), w[rows], n_classes=1, spec=spec)
 
     for _ in range(200):
         left = tally(np.arange(20))
@@ -168,8 +168,8 @@ def test_the_last_row_of_all_has_no_spread_that_could_be_lost(seed):
     rng = np.random.default_rng(seed)
     values, weight = rng.normal(0.0, 1e-3, 14), rng.choice([0.1, 1.0, 2.5], 14)
     values[-1], weight[-2:] = 4e-5, [0.05, 1.0]
-    spec = Spec("comoments", (Identity(),), frozenset({"fourth"}))
-    one = [CoMoments.of(values[[[i]]], np.zeros(1, int), weight[[i]], n_classes=1, spec=spec) for i in range(14)]
+    spec = TallySpec("comoments", (Identity(),), frozenset({"fourth"}))
+    one = [CoMoments.from_rows(values[[[i]]], np.zeros(1, int), weight[[i]], n_classes=1, spec=spec) for i in range(14)]
     left = sum(one[1:], one[0])
     for part in one[:-1]:
         left = left - part
@@ -183,7 +183,7 @@ def test_two_huge_values_removed_one_after_the_other_leave_no_silent_error(kind,
     """The first may hide behind the second what it took with it: then removing the second is refused."""
     X, y = two_classes(200, 2)
     X = np.abs(X)
-    alone, spec = count(kind, X, y), Spec.alike(KINDS[kind], Identity(), 2)
+    alone, spec = count(kind, X, y), TallySpec.from_encoding(KINDS[kind], Identity(), 2)
     outcomes = set()
     for first, second in [(1e12, 1e9), (1e20, 1e15), (1e26, 1e12), (1e36, 1e18), (1e44, 1e27), (1e45, 1e40)]:
         one, two = (count(kind, np.array([[1.0, value]]), np.array([0])) for value in (first, second))
@@ -191,9 +191,9 @@ def test_two_huge_values_removed_one_after_the_other_leave_no_silent_error(kind,
         try:
             for gone in (one, two):
                 left = left - gone
-                left = kind.from_arrays(left.arrays() | left.rest(), spec) if kept else left
+                left = kind.from_arrays(left.arrays() | left.rounding_residuals(), spec) if kept else left
                 left = left.remap(np.array([0, 1]), 2).scale(1.0)
-        except NotWithinError as error:
+        except NotCountedError as error:
             outcomes.add(("refused", error.cell))
             continue
         outcomes.add(("exact", None))
@@ -205,25 +205,25 @@ def test_two_huge_values_removed_one_after_the_other_leave_no_silent_error(kind,
 def test_what_rounding_left_is_kept_in_files(tmp_path):
     X, y = two_classes(200, 1)
     rows = {"a": np.append(X[:, 0], [1e35, 1e18])}
-    model = cd.NaiveBayes("gaussian").fit(rows, [*y, 0, 0]).unlearn({"a": [1e35]}, [0])
+    model = cd.NaiveBayes("gaussian").fit(rows, [*y, 0, 0]).forget({"a": [1e35]}, [0])
     model.save(tmp_path / "m")
     merged = cd.load(tmp_path / "m") + cd.NaiveBayes("gaussian").fit({"a": X[:, 0]}, y)
     for again in (model, cd.load(tmp_path / "m"), merged):
-        with pytest.raises(NotWithinError) as caught:
-            again.unlearn({"a": [1e18]}, [0])
+        with pytest.raises(NotCountedError) as caught:
+            again.forget({"a": [1e18]}, [0])
         assert caught.value.column == "a"
 
 
 def test_an_amount_that_is_exact_beside_another_is_not_lost():
     x = np.array([0.5, 1.5, 2.5, 1e15, 4.0])
     y = np.array(["n", "n", "n", "n", "y"])
-    model = cd.NaiveBayes("exponential").fit({"x": x}, y).unlearn({"x": [1e15]}, ["n"])
-    assert model.census_.tallies[0].total[:, 0].tolist() == [4.5, 4.0]
+    model = cd.NaiveBayes("exponential").fit({"x": x}, y).forget({"x": [1e15]}, ["n"])
+    assert model.counts_.tallies[0].total[:, 0].tolist() == [4.5, 4.0]
 
 
 def test_sparse_counts_that_were_lost_beside_another_are_refused():
     X, y = np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 4.0], [1e17, 1.0]]), np.array([0, 0, 1, 0])
     model = cd.NaiveBayes("multinomial").fit(csr_array(X), y)
-    with pytest.raises(NotWithinError) as caught:
-        model.unlearn(csr_array(X[3:]), y[3:])
+    with pytest.raises(NotCountedError) as caught:
+        model.forget(csr_array(X[3:]), y[3:])
     assert caught.value.column == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.tally import keys
+from candide.tally import sorted_keys
 
 SHORT = st.binary(max_size=40)
 NESTED = st.builds(lambda n, tail: b"ab" * n + tail, st.integers(0, 60), st.binary(max_size=3))  # long common starts
@@ -25,21 +25,21 @@ def unjoined(letters, starts):
 @given(st.lists(st.one_of(SHORT, NESTED, NULS), max_size=50, unique=True))
 def test_the_order_is_pythons(found):
     letters, starts = joined(found)
-    order = keys.order(letters, starts)
-    assert unjoined(*keys.taken(letters, starts, order)) == sorted(found)
+    order = sorted_keys.sort_order(letters, starts)
+    assert unjoined(*sorted_keys.take_keys(letters, starts, order)) == sorted(found)
 
 
 @given(st.lists(st.one_of(SHORT, NESTED, NULS), max_size=30))
 def test_ascending_is_pythons(found):
-    assert keys.ascending(*joined(found)) == all(a < b for a, b in itertools.pairwise(found))
+    assert sorted_keys.is_ascending(*joined(found)) == all(a < b for a, b in itertools.pairwise(found))
     distinct = sorted(set(found))
-    assert keys.ascending(*joined(distinct))
+    assert sorted_keys.is_ascending(*joined(distinct))
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 71, 72, 73, 1000])
 def test_keys_that_agree_for_long(n):
     found = [b"x" * n + tail for tail in (b"b", b"", b"a", b"ab", b"\0")]
     letters, starts = joined(found)
-    assert unjoined(*keys.taken(letters, starts, keys.order(letters, starts))) == sorted(found)
-    assert keys.ascending(*joined(sorted(found)))
-    assert not keys.ascending(*joined([found[0], found[0]]))
+    assert unjoined(*sorted_keys.take_keys(letters, starts, sorted_keys.sort_order(letters, starts))) == sorted(found)
+    assert sorted_keys.is_ascending(*joined(sorted(found)))
+    assert not sorted_keys.is_ascending(*joined([found[0], found[0]]))

@@ -17,15 +17,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from candide import encode
-from candide.encode import Grid, Identity, Log, Move, Transformed
-from candide.encode.tokens import Tokens
-from candide.errors import InputError, InputTypeError, MergeError, NotWithinError
+from candide import encoding as encode
+from candide.data.blocks import Csr
+from candide.data.documents import Documents
+from candide.encoding import CodeMapping, Grid, Identity, Log, TransformedEncoding
+from candide.encoding.tokens import Tokens
+from candide.errors import InputError, InputTypeError, MergeError, NotCountedError
 from candide.events import Bernoulli
 from candide.kernels import threads
-from candide.rows.blocks import Csr
-from candide.rows.documents import Documents
-from candide.tally import KINDS, CoMoments, Levels, Moments, Spec, Sums, Terms, base
+from candide.tally import TALLIES, CoMoments, LevelTally, Moments, Sums, TallySpec, TokenCounts, base
 
 EPS = np.finfo(float).eps
 
@@ -37,41 +37,41 @@ class Encoding:
     """One way to tally: the spec of some columns, what values they hold, and how rows are stored."""
 
     name: str
-    spec: Spec
+    spec: TallySpec
     values: str  # "numbers" | "positive" | "modest" | "counts" | "codes" | "documents"
     sparse: bool = False
 
 
 ABOVE = Grid((0.5,), raw=True)
-COUNTS = Spec("sums", (Identity(least=0.0),), frozenset({"log_factorial"}))
+COUNTS = TallySpec("sums", (Identity(least=0.0),), frozenset({"log_factorial"}))
 
 
 def columns(spec, n, sizes=()):
     """The spec of n columns, or of columns with as many levels."""
-    encodings = tuple(map(encode.Levels.of_size, sizes)) or spec.encodings[:1] * n
+    encodings = tuple(map(encode.LevelEncoding.from_size, sizes)) or spec.encodings[:1] * n
     return replace(spec, encodings=encodings, sets=tuple(pairwise(range(len(encodings)))) if spec.sets else ())
 
 
 ENCODINGS = [
-    Encoding("moments", Spec("moments", (Identity(),)), "numbers"),
-    Encoding("moments-of-logs", Spec("moments", (Log(),)), "positive"),
-    Encoding("levels", Spec("levels", (encode.Levels(),)), "codes"),
-    Encoding("cells", Spec("cells", (encode.Levels(),), sets=((0, 1),)), "codes"),
-    Encoding("levels-above", Spec("levels", (ABOVE,)), "numbers"),
-    Encoding("levels-above-sparse", Spec("levels", (ABOVE,)), "counts", sparse=True),
-    Encoding("sums", Spec("sums", (Identity(),)), "numbers"),
-    Encoding("sums-of-roots", Spec("sums", (Transformed(np.sqrt),)), "positive"),
+    Encoding("moments", TallySpec("moments", (Identity(),)), "numbers"),
+    Encoding("moments-of-logs", TallySpec("moments", (Log(),)), "positive"),
+    Encoding("levels", TallySpec("levels", (encode.LevelEncoding(),)), "codes"),
+    Encoding("cells", TallySpec("cells", (encode.LevelEncoding(),), sets=((0, 1),)), "codes"),
+    Encoding("levels-above", TallySpec("levels", (ABOVE,)), "numbers"),
+    Encoding("levels-above-sparse", TallySpec("levels", (ABOVE,)), "counts", sparse=True),
+    Encoding("sums", TallySpec("sums", (Identity(),)), "numbers"),
+    Encoding("sums-of-roots", TallySpec("sums", (TransformedEncoding(np.sqrt),)), "positive"),
     Encoding("sums-of-counts", COUNTS, "counts"),
     Encoding("sums-sparse", COUNTS, "counts", sparse=True),
-    Encoding("comoments", Spec("comoments", (Identity(),)), "numbers"),
-    Encoding("comoments-of-logs", Spec("comoments", (Log(),)), "positive"),
-    Encoding("comoments-fourth", Spec("comoments", (Identity(),), frozenset({"fourth"})), "modest"),
-    Encoding("words", Spec("terms", (Tokens(),)), "documents"),
-    Encoding("pairs-of-words", Spec("terms", (Tokens(ngrams=(1, 2)),)), "documents"),
-    Encoding("characters", Spec("terms", (Tokens("char", ngrams=(2, 2)),)), "documents"),
-    Encoding("words-sublinear", Spec("terms", (Tokens(sublinear=True),)), "documents"),
-    Encoding("words-hashed", Spec("terms", (Tokens(bits=3),)), "documents"),
-    Encoding("words-signed", Spec("terms", (Tokens(bits=3, signed=True),)), "documents"),
+    Encoding("comoments", TallySpec("comoments", (Identity(),)), "numbers"),
+    Encoding("comoments-of-logs", TallySpec("comoments", (Log(),)), "positive"),
+    Encoding("comoments-fourth", TallySpec("comoments", (Identity(),), frozenset({"fourth"})), "modest"),
+    Encoding("words", TallySpec("token_counts", (Tokens(),)), "documents"),
+    Encoding("pairs-of-words", TallySpec("token_counts", (Tokens(ngrams=(1, 2)),)), "documents"),
+    Encoding("characters", TallySpec("token_counts", (Tokens("char", ngrams=(2, 2)),)), "documents"),
+    Encoding("words-sublinear", TallySpec("token_counts", (Tokens(sublinear=True),)), "documents"),
+    Encoding("words-hashed", TallySpec("token_counts", (Tokens(bits=3),)), "documents"),
+    Encoding("words-signed", TallySpec("token_counts", (Tokens(bits=3, signed=True),)), "documents"),
 ]
 WORDS = ["ant", "bee", "Cat", "dog", "été", "ant ant", "x", "ΣΑΣ", "naïve"]
 every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda e: e.name)
@@ -90,7 +90,7 @@ class Rows:
     y: np.ndarray
     weight: np.ndarray | None
     n_classes: int
-    spec: Spec
+    spec: TallySpec
     storage: str
     sparse: bool
 
@@ -103,14 +103,16 @@ class Rows:
 
     def block(self):
         if self.values.dtype == object:
-            return Documents.of(self.values[:, 0].tolist())
+            return Documents.from_column(self.values[:, 0].tolist())
         return sparse_block(self.values, self.storage) if self.sparse else dense_block(self.values, self.storage)
 
     def tally(self):
-        return KINDS[self.spec.kind].of(self.block(), self.y, self.weight, n_classes=self.n_classes, spec=self.spec)
+        return TALLIES[self.spec.kind].from_rows(
+            self.block(), self.y, self.weight, n_classes=self.n_classes, spec=self.spec
+        )
 
     def empty(self):
-        return KINDS[self.spec.kind].empty(self.n_classes, self.spec)
+        return TALLIES[self.spec.kind].empty(self.n_classes, self.spec)
 
     def cuts(self, where):
         """The rows in pieces, cut at the given shares of their number: pieces may be empty."""
@@ -141,7 +143,7 @@ def sparse_block(values, storage):
         )
     index = np.int64 if storage == "fortran" else np.int32
     block = Csr(matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index), values.shape[1])
-    return block.rows(slice(1, len(lead))) if len(lead) > len(values) else block
+    return block.slice_rows(slice(1, len(lead))) if len(lead) > len(values) else block
 
 
 def documents_of(rng):
@@ -215,7 +217,7 @@ def largest_tallied(rows):
     """The largest value that is tallied; of documents, how many terms there are at most in one."""
     if rows.values.dtype == object:
         return 30.0
-    tallied = np.abs(rows.spec.tallied(rows.values).astype(float))
+    tallied = np.abs(rows.spec.tally_values(rows.values).astype(float))
     return np.max(tallied, initial=0.0, where=~np.isnan(tallied))
 
 
@@ -254,7 +256,7 @@ def assert_sound(tally, spec):
     if isinstance(tally, CoMoments):
         assert (tally.m2 >= 0).all()
         np.testing.assert_array_equal(tally.scatter, tally.scatter.swapaxes(1, 2))
-    if isinstance(tally, Terms):
+    if isinstance(tally, TokenCounts):
         assert (tally.documents > 0).all()  # what fell to nothing is forgotten
         assert (tally.documents <= tally.n[tally.class_of_cell, 0] + 1e-9).all()
         met = np.bincount(tally.class_of_cell, np.abs(tally.total), len(tally.n))
@@ -369,7 +371,7 @@ def test_removing_what_was_not_counted_is_an_error(encoding, data, where):
     one, other = rows.cuts([where])
     a, b = one.tally(), other.tally()
     assume(present(other.tally().pool()).any())
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         a - (a + b)
 
 
@@ -398,10 +400,10 @@ def test_other_values_of_the_same_weight_are_an_error_or_leave_a_sound_tally(enc
     other = OTHER_VALUES[encoding.values](part.values, rng, np.array(rows.spec.sizes))
     try:
         left = rows.tally() - replace(part, values=other.astype(rows.values.dtype)).tally()
-    except NotWithinError:
+    except NotCountedError:
         return
     assert_sound(left, rows.spec)
-    if rows.spec.amounts and encoding.values != "documents":
+    if rows.spec.is_non_negative and encoding.values != "documents":
         assert (left.total >= 0).all()
         assert (left.log_factorial >= -0.122 * left.n - 1e-12 * rows.tally().log_factorial).all()
 
@@ -416,19 +418,19 @@ LARGER = {
 }
 
 
-@those(lambda e: e.spec.kind != "sums" or e.spec.amounts)
+@those(lambda e: e.spec.kind != "sums" or e.spec.is_non_negative)
 @given(data=st.data())
 def test_as_many_other_rows_are_not_the_whole(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 3)))
     other = replace(rows, values=LARGER[encoding.values](rows.values, None, np.array(rows.spec.sizes)))
     assume(are_apart(rows.tally(), other.tally()))
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         rows.tally() - other.tally()
 
 
 def are_apart(one, other):
     """Whether two tallies differ by more than rounding could."""
-    if isinstance(one, Terms):
+    if isinstance(one, TokenCounts):
         return other.n.any()
     name = next(name for name in ("counts", "total", "mean") if hasattr(one, name))
     mine, theirs = getattr(one, name), getattr(other, name)
@@ -463,7 +465,7 @@ def test_remapping_follows_a_union_of_levels(data, seed):
     rng = np.random.default_rng(seed)
     sizes = tuple(s + int(rng.integers(0, 3)) for s in rows.spec.sizes)
     pairs = zip(rows.spec.sizes, sizes, strict=True)
-    moves = [Move(np.sort(rng.permutation(b)[:a]).astype(np.intp), b) for a, b in pairs]
+    moves = [CodeMapping(np.sort(rng.permutation(b)[:a]).astype(np.intp), b) for a, b in pairs]
     codes = np.column_stack([move.apply(c) for move, c in zip(moves, rows.values.T, strict=True)])
     grown = replace(rows, values=codes, spec=columns(rows.spec, len(sizes), sizes))
     same_classes = np.arange(rows.n_classes, dtype=np.intp)
@@ -482,7 +484,7 @@ def test_pooling_is_counting_all_rows_as_one_class(encoding, data):
 def test_some_classes_are_those_of_their_rows(encoding, data, seed):
     rows = data.draw(rows_of(encoding))
     some = np.random.default_rng(seed).permutation(rows.n_classes)[: rows.n_classes // 2 + 1].astype(np.intp)
-    back = rows.tally().some_classes(some).remap(some, rows.n_classes)
+    back = rows.tally().select_classes(some).remap(some, rows.n_classes)
     assert_same(back, rows.at(np.isin(rows.y, some)).tally(), rows)
 
 
@@ -494,7 +496,7 @@ def test_some_features_are_those_of_their_columns(encoding, data, seed):
         rows = rows.at(~np.isnan(rows.values).any(axis=1))
     some = np.random.default_rng(seed).permutation(rows.spec.n_features)[:3].astype(np.intp)
     spec = replace(rows.spec, encodings=tuple(rows.spec.encodings[j] for j in some))
-    assert_same(rows.tally().only(some), replace(rows, values=rows.values[:, some], spec=spec).tally(), rows)
+    assert_same(rows.tally().select_features(some), replace(rows, values=rows.values[:, some], spec=spec).tally(), rows)
 
 
 @every_encoding
@@ -503,7 +505,7 @@ def test_arrays_hold_the_whole_state(encoding, data):
     rows = data.draw(rows_of(encoding))
     tally = rows.tally()
     file = io.BytesIO()
-    np.savez(file, **tally.arrays(), **tally.rest())
+    np.savez(file, **tally.arrays(), **tally.rounding_residuals())
     file.seek(0)
     again = type(tally).from_arrays(dict(np.load(file)), rows.spec)
     assert_identical(again, tally)
@@ -514,12 +516,12 @@ def test_arrays_hold_the_whole_state(encoding, data):
 def test_arrays_hold_the_last_bits_of_values_an_ulp_apart(kind):
     """Nearly equal values far from zero: their spread is in the last digits of the sums, which a file must hold too."""
     rng = np.random.default_rng(0)
-    spec = Spec(kind.__name__.lower(), (Identity(),) * 2)
+    spec = TallySpec(kind.__name__.lower(), (Identity(),) * 2)
     for n in range(2, 42):
         x = np.repeat(rng.normal(size=(1, 2)), n, axis=0)
         x[0] = np.nextafter(x[0], np.inf)
-        tally = kind.of(x, np.zeros(n, np.intp), rng.choice([1.0, 0.1, 3.3], n), n_classes=1, spec=spec)
-        again = kind.from_arrays(tally.arrays() | tally.rest(), spec)
+        tally = kind.from_rows(x, np.zeros(n, np.intp), rng.choice([1.0, 0.1, 3.3], n), n_classes=1, spec=spec)
+        again = kind.from_arrays(tally.arrays() | tally.rounding_residuals(), spec)
         assert_identical(again + tally, tally + tally)
 
 
@@ -539,7 +541,7 @@ def test_no_operation_changes_its_operands(encoding, data, where):
 def test_the_number_of_threads_does_not_matter(encoding, data, n_threads):
     rows = data.draw(rows_of(encoding))
     alone = rows.tally()
-    with threads.divided(n_threads) as made:
+    with threads.force_parts(n_threads) as made:
         many = rows.tally()
     assert max(made) > 1 or len(rows) < 2
     assert_same(many, alone, rows)
@@ -549,7 +551,7 @@ def test_the_number_of_threads_does_not_matter(encoding, data, n_threads):
 @given(data=st.data())
 def test_transformed_copies_of_any_size_give_the_same(encoding, data):
     rows = data.draw(rows_of(encoding))
-    small = base.by_parts(lambda part: rows.at(part).tally(), rows.block(), rows.spec, at_once=3)
+    small = base.tally_by_parts(lambda part: rows.at(part).tally(), rows.block(), rows.spec, max_rows=3)
     assert_same(small, rows.tally(), rows)
 
 
@@ -574,7 +576,7 @@ def cells(rows, values):
 def test_moments_are_the_exact_ones(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
     tallied = rows.values.astype(float)
-    if encoding.spec.encodings[0].transforms:
+    if encoding.spec.encodings[0].has_transform:
         tallied = np.vectorize(lambda v: math.log(v), otypes=[float])(tallied)
     want = rows.empty()
     n, mean, m2 = (state.copy() for state in want.arrays().values())
@@ -601,7 +603,7 @@ def test_levels_are_the_exact_weights(encoding, data):
         present[c, j] = math.fsum(w for w, _ in pairs)
         for level in range(sizes[j]):
             counts[c, starts[j] + level] = math.fsum(w for w, v in pairs if v == level)
-    assert_same(rows.tally(), Levels(counts, starts.astype(np.intp)), rows)
+    assert_same(rows.tally(), LevelTally(counts, starts.astype(np.intp)), rows)
     np.testing.assert_allclose(rows.tally().n, present, rtol=1e-12, atol=1e-12)
 
 
@@ -610,7 +612,7 @@ def test_levels_are_the_exact_weights(encoding, data):
 def test_comoments_are_the_exact_ones_of_the_complete_rows(encoding, data):
     rows = data.draw(rows_of(encoding, max_rows=15, widths=(1, 2, 4)))
     tallied = rows.values.astype(float)
-    if encoding.spec.encodings[0].transforms:
+    if encoding.spec.encodings[0].has_transform:
         tallied = np.vectorize(lambda v: math.log(v), otypes=[float])(tallied)
     want = rows.empty()
     weights = np.ones(len(rows)) if rows.weight is None else rows.weight
@@ -639,13 +641,13 @@ def test_comoments_are_the_exact_ones_of_the_complete_rows(encoding, data):
 def test_sums_are_the_exact_ones(encoding, data):
     rows = data.draw(rows_of(encoding, widths=(1, 2, 5)))
     tallied = rows.values.astype(float)
-    if encoding.spec.encodings[0].transforms:
+    if encoding.spec.encodings[0].has_transform:
         tallied = np.vectorize(lambda v: math.sqrt(v), otypes=[float])(tallied)
     n, total, base_measure = (state.copy() for state in rows.empty().arrays().values())
     for c, j, pairs in cells(rows, tallied):
         n[c, j] = math.fsum(w for w, _ in pairs)
         total[c, j] = float(sum(w * Fraction(v) for w, v in pairs))
-        if "log_factorial" in encoding.spec.keep:
+        if "log_factorial" in encoding.spec.extra_sums:
             base_measure[c, j] = math.fsum(float(w) * math.log(math.factorial(int(v))) for w, v in pairs)
     assert_same(rows.tally(), Sums(n, total, base_measure), rows)
 
@@ -658,7 +660,7 @@ def test_tallies_of_other_shapes_do_not_add(encoding):
     sizes = (2, 3) if encoding.values == "codes" else ()
     spec = columns(encoding.spec, 2, sizes)
     other = columns(spec, 3, (*sizes, 2) if sizes else ())
-    kind = KINDS[spec.kind]
+    kind = TALLIES[spec.kind]
     documents = encoding.values == "documents"  # always one column
     for bad in (kind.empty(3, spec), *(() if documents else (kind.empty(2, other),))):
         with pytest.raises(MergeError):
@@ -668,7 +670,7 @@ def test_tallies_of_other_shapes_do_not_add(encoding):
 
 
 def test_levels_divided_otherwise_do_not_add():
-    a, b = (Levels.empty(1, columns(ENCODINGS[2].spec, 2, sizes)) for sizes in ((2, 3), (3, 2)))
+    a, b = (LevelTally.empty(1, columns(ENCODINGS[2].spec, 2, sizes)) for sizes in ((2, 3), (3, 2)))
     with pytest.raises(MergeError):
         a + b
 
@@ -676,12 +678,12 @@ def test_levels_divided_otherwise_do_not_add():
 def test_other_values_of_the_same_weight_are_not_within():
     y = np.zeros(50, np.intp)
     x = np.random.default_rng(0).normal(size=(50, 1))
-    whole = Moments.of(x, y, n_classes=1)
+    whole = Moments.from_rows(x, y, n_classes=1)
     for other in (x * 3, x + 5):
-        with pytest.raises(NotWithinError):
-            whole - Moments.of(other, y, n_classes=1)
-        with pytest.raises(NotWithinError):
-            whole - Moments.of(other[:30] * 10, y[:30], n_classes=1)
+        with pytest.raises(NotCountedError):
+            whole - Moments.from_rows(other, y, n_classes=1)
+        with pytest.raises(NotCountedError):
+            whole - Moments.from_rows(other[:30] * 10, y[:30], n_classes=1)
 
 
 @pytest.mark.parametrize("p", [2, 3])
@@ -690,12 +692,12 @@ def test_columns_that_went_together_otherwise_are_not_within(p):
     y, rng = np.zeros(40, np.intp), np.random.default_rng(1)
     a = rng.normal(size=40)
     x = np.column_stack([a, *(a + 0.01 * rng.normal(size=(p - 1, 40)))])
-    whole = CoMoments.of(x, y, n_classes=1)
+    whole = CoMoments.from_rows(x, y, n_classes=1)
     for n in (20, 40):
         other = x[:n].copy()
         other[:, -1] = x[:n, -1][np.argsort(np.argsort(-x[:n, 0]))]
-        with pytest.raises(NotWithinError, match="never counted together"):
-            whole - CoMoments.of(other, y[:n], n_classes=1)
+        with pytest.raises(NotCountedError, match="never counted together"):
+            whole - CoMoments.from_rows(other, y[:n], n_classes=1)
 
 
 def test_a_scatter_that_no_rows_have_is_not_left():
@@ -707,25 +709,25 @@ def test_a_scatter_that_no_rows_have_is_not_left():
 
     part = CoMoments(np.array([[5.0]]), np.zeros((1, 3)), of(0.0, 0.0, 0.9).scatter * 0.5)
     assert np.linalg.eigvalsh((of(0.4, 0.4, 0.0).scatter - part.scatter)[0]).min() < -0.1
-    with pytest.raises(NotWithinError, match="never counted together"):
+    with pytest.raises(NotCountedError, match="never counted together"):
         of(0.4, 0.4, 0.0) - part
 
 
 def test_fractions_of_a_count_go_as_they_came():
     """log x! is below zero between 0 and 1, and so is its sum."""
-    whole, part = (Sums.of(np.full((n, 1), 0.5), np.zeros(n, np.intp), n_classes=1, spec=COUNTS) for n in (5, 3))
+    whole, part = (Sums.from_rows(np.full((n, 1), 0.5), np.zeros(n, np.intp), n_classes=1, spec=COUNTS) for n in (5, 3))
     left = whole - part
     np.testing.assert_allclose(left.log_factorial, [[2 * math.lgamma(1.5)]], rtol=1e-12)
 
 
 def test_more_than_all_that_was_counted_is_not_within():
     spec, y = columns(COUNTS, 2), np.zeros(2, np.intp)
-    whole = Sums.of(np.array([[1.0, 4.0], [2.0, 3.0]]), y, n_classes=1, spec=spec)
+    whole = Sums.from_rows(np.array([[1.0, 4.0], [2.0, 3.0]]), y, n_classes=1, spec=spec)
     for row in ([100.0, 0.0], [3.5, 1.0], [0.0, 7.1]):
-        with pytest.raises(NotWithinError):
-            whole - Sums.of(np.array([row]), y[:1], n_classes=1, spec=spec)
-    with pytest.raises(NotWithinError, match="2 of 3 in all"):  # all rows go, and not all that they held
-        whole - Sums.of(np.array([[1.0, 4.0], [1.0, 3.0]]), y, n_classes=1, spec=spec)
+        with pytest.raises(NotCountedError):
+            whole - Sums.from_rows(np.array([row]), y[:1], n_classes=1, spec=spec)
+    with pytest.raises(NotCountedError, match="2 of 3 in all"):  # all rows go, and not all that they held
+        whole - Sums.from_rows(np.array([[1.0, 4.0], [1.0, 3.0]]), y, n_classes=1, spec=spec)
 
 
 def test_negative_counts_are_refused_dense_and_sparse():
@@ -733,29 +735,33 @@ def test_negative_counts_are_refused_dense_and_sparse():
     values = np.array([[1.0, 0.0], [0.0, -2.0]])
     for block in (values, sparse_block(values, "plain")):
         with pytest.raises(InputError) as error:
-            Sums.of(block, y, n_classes=1, spec=columns(COUNTS, 2))
+            Sums.from_rows(block, y, n_classes=1, spec=columns(COUNTS, 2))
         assert error.value.value == -2.0
         assert error.value.remedy.startswith("pass values >= 0")
-        assert Sums.of(block, y, n_classes=1, spec=Spec.alike("sums", Identity(), 2)).total.tolist() == [[1.0, -2.0]]
+        assert Sums.from_rows(
+            block, y, n_classes=1, spec=TallySpec.from_encoding("sums", Identity(), 2)
+        ).total.tolist() == [[1.0, -2.0]]
 
 
 def test_a_negative_threshold_on_sparse_rows_is_refused():
     block = sparse_block(np.eye(2), "plain")
     with pytest.raises(InputTypeError) as error:
-        Levels.of(block, np.zeros(2, np.intp), n_classes=1, spec=Bernoulli(threshold=-1.0).spec(2))
+        LevelTally.from_rows(block, np.zeros(2, np.intp), n_classes=1, spec=Bernoulli(threshold=-1.0).spec(2))
     assert error.value.value == -1.0
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
 def test_what_has_no_logarithm_is_refused(value):
     with pytest.raises(InputError) as error:
-        Moments.of(np.array([[1.0], [value]]), np.zeros(2, np.intp), n_classes=1, spec=Spec("moments", (Log(),)))
+        Moments.from_rows(
+            np.array([[1.0], [value]]), np.zeros(2, np.intp), n_classes=1, spec=TallySpec("moments", (Log(),))
+        )
     assert error.value.value == value
 
 
 def test_a_value_outside_an_own_transform_never_passes_as_absent():
-    root = Spec("moments", (Transformed(np.sqrt),))
-    tally = Moments.of(np.array([[4.0], [-4.0], [np.nan]]), np.zeros(3, np.intp), n_classes=1, spec=root)
+    root = TallySpec("moments", (TransformedEncoding(np.sqrt),))
+    tally = Moments.from_rows(np.array([[4.0], [-4.0], [np.nan]]), np.zeros(3, np.intp), n_classes=1, spec=root)
     assert not np.isfinite(tally.mean).any()
 
 
@@ -765,7 +771,7 @@ def test_an_infinity_shows_in_the_state_and_warns_of_nothing(encoding, n_threads
     values = np.ones((9, 2))
     values[[1, 4, 7], 1] = np.inf
     rows = Rows(values, np.zeros(9, np.intp), None, 1, columns(encoding.spec, 2), "plain", encoding.sparse)
-    with threads.divided(n_threads):
+    with threads.force_parts(n_threads):
         tally = rows.tally()
     assert not all(np.isfinite(state).all() for state in tally.arrays().values())
     assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]

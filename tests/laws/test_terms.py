@@ -12,11 +12,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests import data
 
-from candide.encode.tokens import Tokens, terms_of
-from candide.errors import InputError, NotWithinError
-from candide.rows.documents import Documents
-from candide.tally import Spec, Terms
-from candide.tally import terms as module
+from candide.data.documents import Documents
+from candide.encoding.tokens import Tokens, tokenize
+from candide.errors import InputError, NotCountedError
+from candide.tally import TallySpec, TokenCounts
+from candide.tally import token_counts as module
 
 WORDS = ["ant", "bee", "Cat", "dog", "été", "ant ant", "x", "ΣΑΣ", "naïve"]
 document = st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join))
@@ -45,7 +45,9 @@ def rows_of(draw, max_rows=12):
 def tally(rows, tokens, part=slice(None)):
     documents, y, weight, k = rows
     w = None if weight is None else weight[part]
-    return Terms.of(Documents.of(documents[part]), y[part], w, n_classes=k, spec=Spec("terms", (tokens,)))
+    return TokenCounts.from_rows(
+        Documents.from_column(documents[part]), y[part], w, n_classes=k, spec=TallySpec("token_counts", (tokens,))
+    )
 
 
 def assert_identical(got, want):
@@ -61,9 +63,9 @@ def test_as_many_longer_documents_are_not_the_whole(tokens, rows, more):
     longer = [None if d is None else (d or "ant") + more for d in documents], y, weight, k
     whole, other = tally(rows, tokens), tally(longer, tokens)
     assume(other.n.any())
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         whole - other
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         other - whole
 
 
@@ -74,14 +76,14 @@ def test_documents_go_one_by_one_in_any_order(tokens, rows, order):
     order.shuffle(places)
     for i in places:
         left = left - tally(rows, tokens, slice(i, i + 1))
-    assert_identical(left, Terms.empty(rows[3], Spec("terms", (tokens,))))
+    assert_identical(left, TokenCounts.empty(rows[3], TallySpec("token_counts", (tokens,))))
 
 
 def test_a_column_of_documents_is_the_only_one():
     whole = tally((["ant bee", "cat"], np.array([0, 1]), None, 2), Tokens())
-    assert whole.only(np.array([0])) is whole
+    assert whole.select_features(np.array([0])) is whole
     with pytest.raises(InputError):
-        whole.only(np.array([1]))
+        whole.select_features(np.array([1]))
 
 
 @given(rows_of())
@@ -89,7 +91,7 @@ def test_counts_are_the_exact_ones(rows):
     documents, y, weight, k = rows
     total, have, n = defaultdict(float), defaultdict(float), np.zeros(k)
     for document, c, w in zip(documents, y, np.ones(len(y)) if weight is None else weight, strict=True):
-        terms = [] if document is None else terms_of(document, Tokens())
+        terms = [] if document is None else tokenize(document, Tokens())
         n[c] += w * (document is not None)
         for term in terms:
             total[c, term] += w
@@ -97,8 +99,8 @@ def test_counts_are_the_exact_ones(rows):
             have[c, term] += w
     got = tally(rows, Tokens())
     np.testing.assert_allclose(got.n[:, 0], n)
-    assert set(got.words()) == {term for (_, term), w in have.items() if w}
-    for word in got.words():
+    assert set(got.token_texts()) == {term for (_, term), w in have.items() if w}
+    for word in got.token_texts():
         totals, documents_with = got.table(word)
         assert totals == [total[c, word] for c in range(k)]
         assert documents_with == [have[c, word] for c in range(k)]
@@ -107,15 +109,17 @@ def test_counts_are_the_exact_ones(rows):
 @pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)], ids=["words", "bigrams"])
 def test_four_quarters_of_newsgroups_add_up_to_the_whole_exactly(ngrams):
     rows = pq.read_table(data.corpus("newsgroups20"))
-    labels, spec = np.array(rows["class"].to_pylist()), Spec("terms", (Tokens(ngrams=ngrams),))
+    labels, spec = np.array(rows["class"].to_pylist()), TallySpec("token_counts", (Tokens(ngrams=ngrams),))
     classes, y = np.unique(labels, return_inverse=True)
     if not module.kernel.compiled:
         rows, y = rows[:2000], y[:2000]
     quarters = np.array_split(np.arange(len(y)), 4)
-    documents = Documents.of(rows["text"])
+    documents = Documents.from_column(rows["text"])
     parts = [documents[slice(q[0], q[-1] + 1)] for q in quarters]
-    found = [Terms.of(d, y[q], n_classes=len(classes), spec=spec) for d, q in zip(parts, quarters, strict=True)]
-    whole = Terms.of(documents, y, n_classes=len(classes), spec=spec)
+    found = [
+        TokenCounts.from_rows(d, y[q], n_classes=len(classes), spec=spec) for d, q in zip(parts, quarters, strict=True)
+    ]
+    whole = TokenCounts.from_rows(documents, y, n_classes=len(classes), spec=spec)
     assert_identical(reduce(add, found), whole)
     assert_identical(whole - found[1] - found[3], found[0] + found[2])
 
@@ -133,17 +137,17 @@ def test_damaged_arrays_are_refused():
     }
     for name, damaged in damages.items():
         with pytest.raises(InputError, match="not the counts of terms"):
-            Terms.from_arrays({**whole, name: damaged})
+            TokenCounts.from_arrays({**whole, name: damaged})
 
 
 def test_room_for_buckets_is_stated_before_it_is_taken():
-    tokens, documents = Tokens(bits=26), Documents.of(["word " * 100])
-    assert tokens.most_bytes(20) == 2**26 * (12 + 20 * 20)
+    tokens, documents = Tokens(bits=26), Documents.from_column(["word " * 100])
+    assert tokens.max_bytes(20) == 2**26 * (12 + 20 * 20)
     with pytest.raises(InputError) as error:
-        module.check_room(tokens, 1, documents, memory=1000)
-    assert 1000 < error.value.value < tokens.most_bytes(1)  # what is met bounds it too
+        module.check_memory(tokens, 1, documents, memory=1000)
+    assert 1000 < error.value.value < tokens.max_bytes(1)  # what is met bounds it too
     assert "fewer bits" in error.value.remedy
-    module.check_room(replace(tokens, bits=2), 1, Documents.of(["word"]), memory=1000)
+    module.check_memory(replace(tokens, bits=2), 1, Documents.from_column(["word"]), memory=1000)
 
 
 def test_the_cost_of_buckets_is_that_of_those_touched():

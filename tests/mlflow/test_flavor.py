@@ -41,7 +41,7 @@ def test_what_is_saved(fitted, folder, tmp_path):
     files = {os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names}
     texts = {"MLmodel", "conda.yaml", "python_env.yaml", "requirements.txt", "input_example.json"}
     assert files == {*texts, "serving_input_example.json", os.path.join("data", "model.candide")}
-    assert store.is_model(os.path.join(folder, "data", "model.candide"))
+    assert store.is_model_file(os.path.join(folder, "data", "model.candide"))
     told = Model.load(folder)
     assert told.flavors["candide"]["candide_version"] == cd.__version__
     assert told.signature.inputs.input_names() == ["size", "sort", "n"]
@@ -98,7 +98,7 @@ def test_a_model_of_another_kind(tmp_path):
     Model(flavors={"sklearn": {}}).save(str(tmp_path / "MLmodel"))
     with pytest.raises(ModelFileError) as error:
         load_model(tmp_path)
-    assert "sklearn" in error.value.what
+    assert "sklearn" in error.value.problem
 
 
 def test_its_client_asks_the_server(fitted):

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from candide.model.calibration import isotonic, logistic
+from candide.model.calibration import fit_isotonic, fit_logistic
 
 
 def stated(n=900, k=3, seed=0, too_sure=2.5):
@@ -22,7 +22,7 @@ def stated(n=900, k=3, seed=0, too_sure=2.5):
 @pytest.mark.parametrize("k", [2, 3, 7])
 def test_equals_a_reference_optimiser(k):
     log_p, y = stated(k=k)
-    found = logistic(log_p, y)
+    found = fit_logistic(log_p, y)
 
     def loss(x):
         joint = x[0] * log_p + x[1:]
@@ -38,11 +38,11 @@ def test_of_two_classes_it_is_platts():
     log_p, y = stated(4000, k=2)
     odds = log_p[:, 1] - log_p[:, 0]
     platt = LogisticRegression(C=np.inf).fit(odds[:, None], y)
-    found = logistic(log_p, y)(log_p)
+    found = fit_logistic(log_p, y)(log_p)
     np.testing.assert_allclose(np.exp(found[:, 1]), platt.predict_proba(odds[:, None])[:, 1], atol=2e-3)
 
 
-@pytest.mark.parametrize("calibrate", [logistic, isotonic])
+@pytest.mark.parametrize("calibrate", [fit_logistic, fit_isotonic])
 @pytest.mark.parametrize("k", [2, 4])
 def test_a_weight_is_so_many_rows(calibrate, k):
     log_p, y = stated(200, k)
@@ -54,8 +54,8 @@ def test_a_weight_is_so_many_rows(calibrate, k):
 @pytest.mark.parametrize("k", [2, 4])
 def test_steps_are_scikit_learns_and_half_a_row_is_either_way(k):
     log_p, y = stated(3000, k)
-    curves = isotonic(log_p, y)
-    for c, (odds, shares) in enumerate(zip(curves.odds, curves.shares, strict=True)):
+    curves = fit_isotonic(log_p, y)
+    for c, (odds, shares) in enumerate(zip(curves.log_odds, curves.observed_frequencies, strict=True)):
         at, own = c + (k == 2), y == c + (k == 2)
         steps = IsotonicRegression().fit_transform(np.exp(log_p[:, at]), own.astype(float))
         found, rows = np.unique(steps.round(9), return_counts=True)
@@ -69,7 +69,7 @@ def test_steps_are_scikit_learns_and_half_a_row_is_either_way(k):
 
 def test_what_is_right_or_sure_stays_finite_and_near():
     log_p, y = stated(5000, too_sure=1.0)
-    assert logistic(log_p + 0.0, y).scale == pytest.approx(1.0, abs=0.1)
+    assert fit_logistic(log_p + 0.0, y).scale == pytest.approx(1.0, abs=0.1)
     sure = np.log(np.where(np.eye(2)[[0, 1] * 20] > 0, 1 - 1e-12, 1e-12))
-    apart = logistic(sure, np.array([0, 1] * 20))
+    apart = fit_logistic(sure, np.array([0, 1] * 20))
     assert np.isfinite([apart.scale, *apart.bias]).all()

@@ -6,9 +6,9 @@ from scipy import stats
 from scipy.special import expit
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.errors import InputError
-from candide.model.draws import draws
+from candide.model.posterior_draws import draw_models
 from candide.model.settings import Settings
 
 SOILS = np.array(["clay", "sand", "chalk"])
@@ -76,7 +76,7 @@ def test_variances_that_are_shared_are_drawn_once():
     X = rng.normal(0.8 * y[:, None], 1.0 + 0.5 * y[:, None], (40, 3))
     X[:, 1] = 3.0  # does not vary, and shares with no other column
     each = {
-        how: [one.distributions[0] for one in draws(cd.NaiveBayes(f"gaussian-{how}").fit(X, y).fitted_, 400)]
+        how: [one.distributions[0] for one in draw_models(cd.NaiveBayes(f"gaussian-{how}").fit(X, y).fitted_, 400)]
         for how in ("tied-diagonal", "spherical")
     }
     tied, ball = (np.array([one.variance for one in laws]) for laws in each.values())
@@ -109,7 +109,7 @@ def test_the_mean_of_draws_is_near_the_estimate():
     X, y, _ = rows(500, np.random.default_rng(2))
     model = cd.NaiveBayes({"visits": "poisson"}).fit(X, y)
     blocks = model.fitted_.plan.blocks(model._read_again(X, model.fitted_.plan))
-    mean = np.mean([one.posterior(blocks) for one in draws(model.fitted_, 100)], axis=0)
+    mean = np.mean([one.posterior(blocks) for one in draw_models(model.fitted_, 100)], axis=0)
     off = np.abs(mean - model.predict_proba(X))  # whose prior draws the classes together a little
     assert off.mean() < 0.01
     assert off.max() < 0.05
@@ -149,8 +149,8 @@ def test_shares_that_are_given_are_not_drawn():
     model = cd.NaiveBayes({"visits": "poisson"}).fit(X, y)
     there = {"no": 0.9, "yes": 0.1}
     for moved in (model.with_policy(class_prior=there), model.with_prior(class_prior=there)):
-        assert all(one.log_prior == pytest.approx(np.log([0.9, 0.1])) for one in draws(moved.fitted_, 3))
-    assert len({tuple(one.log_prior) for one in draws(model.fitted_, 3)}) == 3
+        assert all(one.log_prior == pytest.approx(np.log([0.9, 0.1])) for one in draw_models(moved.fitted_, 3))
+    assert len({tuple(one.log_prior) for one in draw_models(model.fitted_, 3)}) == 3
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])
@@ -167,13 +167,13 @@ def test_where_there_is_no_posterior_an_error_says_why():
         cd.fit({**X, "y": y}, "y").predict_interval(X)
     assert "naive" in error.value.remedy
     with pytest.raises(InputError, match="weighted"):
-        tasks.predict(cd.fit({**X, "y": y}, "y"), X, intervals=0.9)
+        operations.predict(cd.fit({**X, "y": y}, "y"), X, intervals=0.9)
     with pytest.raises(InputError, match="posterior") as error:
         cd.NaiveBayes({"size": "binned"}).fit(X, y).predict_interval(X)
     assert error.value.column == "size"
-    fitted = tasks.learn({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
+    fitted = operations.fit_model({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
     with pytest.raises(InputError, match="keeps no counts"):
-        tasks.predict(fitted.without_counts(), X, intervals=0.9)
+        operations.predict(fitted.without_counts(), X, intervals=0.9)
 
 
 @pytest.mark.parametrize("level", ["x", 0, 1.5, None])

@@ -13,11 +13,11 @@ from tests.serve.client import ask
 
 import candide as cd
 from candide import store
+from candide.data.notes import DataWarning
 from candide.errors import InputError
 from candide.model.input_columns import compare_columns
-from candide.rows.remarks import RemarkWarning
+from candide.operations import evaluate, explain_rows, predict
 from candide.serve import app
-from candide.tasks import evaluate, explain, predict
 
 CASES = {  # columns of the rows, and the warnings: code, column, and what is suggested
     "whole": (["age", "job", "pay"], []),
@@ -52,7 +52,7 @@ def found(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
-    notes = [one.message.remark for one in caught if isinstance(one.message, RemarkWarning)]
+    notes = [one.message.note for one in caught if isinstance(one.message, DataWarning)]
     return [(note.code, note.column, note.remedy) for note in notes if note.code.startswith("column-")], result
 
 
@@ -63,11 +63,11 @@ def test_estimators_and_tasks(model, fitted, names, expected):
     assert told == expected
     for call in (model.predict, model.explain, model.log_density, model.predict_interval):
         assert found(lambda call=call: call(pd.DataFrame(rows)))[0] == expected
-    assert found(lambda: cd.NaiveBayes.of(fitted).predict(rows))[0] == expected
+    assert found(lambda: cd.NaiveBayes.from_fitted(fitted).predict(rows))[0] == expected
     told, table = found(lambda: predict(fitted, rows))
     assert told == expected
     assert table.column("p_old").to_numpy() == pytest.approx(p[:, 0])
-    assert found(lambda: list(explain(fitted, rows)))[0] == expected
+    assert found(lambda: list(explain_rows(fitted, rows)))[0] == expected
     if "kind" in rows:
         assert found(lambda: evaluate(fitted, rows))[0] == expected
     gaps = {name: rows.get(name, [None] * 2) for name in ("age", "job", "pay")}
@@ -120,12 +120,12 @@ def test_none_of_the_columns_is_an_error(model, fitted):
 def test_rows_to_learn_from_must_have_every_column(model, fitted, tmp_path):
     rows = rows_of(["aeg", "job", "pay"])
     with pytest.raises(InputError) as error:
-        cd.NaiveBayes.of(fitted).partial_fit(rows, ["old", "old"])
+        cd.NaiveBayes.from_fitted(fitted).partial_fit(rows, ["old", "old"])
     assert (error.value.column, error.value.remedy) == ("age", "did you mean 'aeg' for 'age'?")
     with pytest.raises(InputError) as error:
-        cd.tasks.update(fitted, rows | {"kind": ["old", "old"]})
+        cd.operations.update(fitted, rows | {"kind": ["old", "old"]})
     assert (error.value.value, error.value.remedy) == (["age"], "did you mean 'aeg' for 'age'?")
-    served = app(fitted, learn=tmp_path / "state.db")
+    served = app(fitted, journal_path=tmp_path / "state.db")
     try:
         problem = ask(served, "/learn", {name: column[0] for name, column in rows.items()} | {"kind": "old"}).json
     finally:

@@ -6,30 +6,30 @@ import numpy as np
 import pytest
 
 import candide as cd
-from candide.distributions.hearing import Hearing
-from candide.distributions.word_weights import WordWeights
-from candide.encode.tokens import BINARY, PLAIN
+from candide.data.documents import Documents
+from candide.distributions.text_weighting import TextWeighting
+from candide.distributions.token_weights import TokenWeights
+from candide.encoding.tokens import BINARY, PLAIN
 from candide.errors import InputError
-from candide.events.text import HEARD, Text
-from candide.model import listening
+from candide.events.text import DEFAULT_TEXT, Text
+from candide.model import text_options
 from candide.priors import Dirichlet
-from candide.rows.documents import Documents
-from candide.tally import Terms
+from candide.tally import TokenCounts
 
-CHOSEN = replace(HEARD, choose=True)
+CHOSEN = replace(DEFAULT_TEXT, choose_weighting=True)
 COMMON = [f"word{i}" for i in range(60)]
 
 
-def counted(texts, y, event=HEARD):
-    return Terms.of(Documents.of(texts), y, n_classes=int(y.max()) + 1, spec=event.spec(1))
+def counted(texts, y, event=DEFAULT_TEXT):
+    return TokenCounts.from_rows(Documents.from_column(texts), y, n_classes=int(y.max()) + 1, spec=event.spec(1))
 
 
 def chosen(texts, y, event=CHOSEN, weight=None):
-    return listener(texts, y, event, weight).choose(np.log(np.bincount(y) / len(y)))
+    return listener(texts, y, event, weight).choose_weighting(np.log(np.bincount(y) / len(y)))
 
 
 def listener(texts, y, event=CHOSEN, weight=None):
-    return listening.Listener(event, counted(texts, y, event), None, Documents.of(texts), y, weight)
+    return text_options.TextOptionSearch(event, counted(texts, y, event), None, Documents.from_column(texts), y, weight)
 
 
 def in_order(n, seed=0):
@@ -49,27 +49,29 @@ def independent(n, seed=0):
 
 def test_words_of_power_0_are_heard_as_they_would_be_listed():
     texts, y = independent(80)
-    tally, how = counted(texts, y), Hearing(power=1.0)
-    want = HEARD.words(tally, None, texts, y, power=1.0)
-    got = listening.hear(HEARD.words(tally, None, texts, y, power=0.0), how)
+    tally, how = counted(texts, y), TextWeighting(power=1.0)
+    want = DEFAULT_TEXT.held_out_tokens(tally, None, texts, y, power=1.0)
+    got = text_options.apply_text_weighting(DEFAULT_TEXT.held_out_tokens(tally, None, texts, y, power=0.0), how)
     np.testing.assert_allclose(got.x, want.x, rtol=1e-5)
     assert got.scale == pytest.approx(want.scale)
 
 
 def test_words_alone_say_what_words_among_pairs_say():
     texts, y = in_order(80)
-    said = HEARD.words(counted(texts, y), None, texts, y, power=0.0)
+    said = DEFAULT_TEXT.held_out_tokens(counted(texts, y), None, texts, y, power=0.0)
     single = np.array([b" " not in key for key in said.keys()])  # noqa: SIM118
-    got = listening.hear(said, Hearing(power=0.0, longest=1))
+    got = text_options.apply_text_weighting(said, TextWeighting(power=0.0, max_words=1))
     assert got.keys() == [key for key, one in zip(said.keys(), single, strict=True) if one]
     np.testing.assert_allclose(got.scores(np.ones(len(got.group))), said.scores(single.astype(float)), atol=1e-4)
 
 
 def test_raw_counts_are_those_of_a_tally_of_logs():
     texts, y = ["tea tea tea cup", "tea cup", "rail cup cup", "rail tea"] * 5, np.array([0, 0, 1, 1] * 5)
-    said = listening.hear(HEARD.words(counted(texts, y), None, texts, y, power=0.0), Hearing(0.0, manner=PLAIN))
+    said = text_options.apply_text_weighting(
+        DEFAULT_TEXT.held_out_tokens(counted(texts, y), None, texts, y, power=0.0), TextWeighting(0.0, count_mode=PLAIN)
+    )
     at = said.keys().index(b"tea")
-    mine = said.term[: said.ends[1]] == at
+    mine = said.token[: said.ends[1]] == at
     np.testing.assert_allclose(said.x[: said.ends[1]][mine], 3.0, rtol=1e-5)
 
 
@@ -78,96 +80,108 @@ def test_the_loss_of_documents_held_out_is_that_of_a_model_without_them():
     shares = np.log(np.bincount(y) / len(y))
     [held, trial], *_ = listener(texts, y).trials(shares)
     rest = np.setdiff1d(np.arange(400), held)
-    model = cd.TextNB(choose=False).fit([texts[i] for i in rest], y[rest])
+    model = cd.TextNB(select_options=False).fit([texts[i] for i in rest], y[rest])
     p = model.predict_proba([texts[i] for i in held])[np.arange(len(held)), y[held]]
-    assert trial.loss(Hearing()).mean() == pytest.approx(-np.log(p).mean(), rel=0.05)
+    assert trial.loss(TextWeighting()).mean() == pytest.approx(-np.log(p).mean(), rel=0.05)
 
 
 def test_pairs_stay_where_they_tell_and_long_documents_say_more_where_words_are_independent():
-    assert chosen(*in_order(400)).longest == 0
+    assert chosen(*in_order(400)).max_words == 0
     how = chosen(*independent(600))
     assert how.power == 0.0
-    assert how.loss < 0.5 < how.naive + 0.5
-    assert np.isfinite(how.naive)
+    assert how.loss < 0.5 < how.unweighted_loss + 0.5
+    assert np.isfinite(how.unweighted_loss)
 
 
 def test_labels_at_random_leave_words_with_little_to_say():
     rng = np.random.default_rng(3)
     texts, y = in_order(400)[0], rng.integers(0, 2, 400)
-    model = cd.TextNB(choose=True).fit(texts, y)
+    model = cd.TextNB(select_options=True).fit(texts, y)
     p = model.predict_proba(in_order(300, 9)[0])
     assert np.abs(p - 0.5).mean() < 0.2
 
 
 def test_gains_are_of_the_same_documents_and_of_their_weights():
     before, after = np.array([1.0] * 50 + [0.5] * 50), np.array([0.5] * 50 + [1.0] * 50)
-    assert not listening.gains(before, after)
-    assert listening.gains(before, after, np.repeat([1.0, 0.0], 50))
+    assert not text_options.is_improvement(before, after)
+    assert text_options.is_improvement(before, after, np.repeat([1.0, 0.0], 50))
 
 
 @pytest.mark.parametrize("n", [20, 99])
 def test_few_documents_choose_nothing(n):
     texts, y = in_order(n)
-    assert chosen(texts, y) == Hearing(strength=np.inf)  # they cannot tell words apart either
-    assert cd.TextNB().fit(texts, y).fitted_.voices.words[0].how == Hearing(strength=np.inf)
+    assert chosen(texts, y) == TextWeighting(strength=np.inf)  # they cannot tell words apart either
+    assert cd.TextNB().fit(texts, y).fitted_.term_weights.token_weights[0].weighting == TextWeighting(strength=np.inf)
 
 
 def test_a_choice_is_made_of_some_hundred_documents_or_where_it_is_asked_for():
     texts, y = independent(1200)
     few = cd.TextNB().fit(texts[:600], y[:600])
-    assert np.isfinite(few.fitted_.voices.words[0].how.loss)
-    assert cd.TextNB(choose=False).fit(texts[:600], y[:600]).fitted_.voices.words[0].how == Hearing()
-    assert cd.TextNB().fit(texts, y).fitted_.voices.words[0].how == Hearing()
-    assert np.isfinite(cd.TextNB(choose=True).fit(texts, y).fitted_.voices.words[0].how.loss)
+    assert np.isfinite(few.fitted_.term_weights.token_weights[0].weighting.loss)
+    assert (
+        cd.TextNB(select_options=False).fit(texts[:600], y[:600]).fitted_.term_weights.token_weights[0].weighting
+        == TextWeighting()
+    )
+    assert cd.TextNB().fit(texts, y).fitted_.term_weights.token_weights[0].weighting == TextWeighting()
+    assert np.isfinite(
+        cd.TextNB(select_options=True).fit(texts, y).fitted_.term_weights.token_weights[0].weighting.loss
+    )
 
 
 @pytest.mark.parametrize("event", [Text(), Text(ngrams=(2, 2)), Text(analyzer="char_wb"), Text(bits=8)], ids=str)
 def test_only_what_there_is_can_be_left_out(event):
-    event = replace(event, choose=True, prior=Dirichlet(0.5))
+    event = replace(event, choose_weighting=True, prior=Dirichlet(0.5))
     how = chosen(*in_order(200), event)
-    assert how.longest == 0
-    assert how.manner == -1
+    assert how.max_words == 0
+    assert how.count_mode == -1
 
 
 @pytest.mark.parametrize("detail", ["tally", "explain", "score"])
-@pytest.mark.parametrize("how", [Hearing(0.0, 1, PLAIN, 3.0), Hearing(1.0, 0, BINARY, np.inf), Hearing(weighs=False)])
+@pytest.mark.parametrize(
+    "how", [TextWeighting(0.0, 1, PLAIN, 3.0), TextWeighting(1.0, 0, BINARY, np.inf), TextWeighting(has_weights=False)]
+)
 def test_every_way_to_hear_predicts_explains_and_is_kept(how, detail, tmp_path, monkeypatch):
-    monkeypatch.setattr(listening.Listener, "choose", lambda *given: how)
+    monkeypatch.setattr(text_options.TextOptionSearch, "choose_weighting", lambda *given: how)
     texts, y = in_order(200)
     model = cd.TextNB().fit(texts, y)
-    assert model.fitted_.voices.words[0].how == how
+    assert model.fitted_.term_weights.token_weights[0].weighting == how
     model.save(tmp_path / "m", detail=detail)
     again = cd.load(tmp_path / "m")
     np.testing.assert_allclose(again.predict_proba(texts), model.predict_proba(texts))
     log_p = np.sort(model.predict_log_proba(texts[:20]), axis=1)
     for row, found in zip(log_p, model.explain(texts[:20]), strict=True):
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
-    if how.longest:
-        assert not any(" " in word.term and word.weight for word in model.explain(texts[:1])[0].contributions[0].words)
+    if how.max_words:
+        assert not any(
+            " " in word.word and word.log_odds for word in model.explain(texts[:1])[0].contributions[0].words
+        )
 
 
 def test_weights_of_words_heard_otherwise_are_not_averaged():
-    words, raw = (WordWeights.of([b"tea"], [w], 0.1, how) for w, how in ((0.4, Hearing(longest=1)), (0.8, Hearing())))
-    assert words.mixed(raw, 0.3) is words
-    assert words.mixed(raw, 0.7) is raw
-    assert words.mixed(raw, 0.5) is raw.mixed(words, 0.5)
-    assert raw.mixed(WordWeights.of([b"tea"], [0.2], 0.1), 0.5).weight.tolist() == [0.5]
+    words, raw = (
+        TokenWeights.from_tokens([b"tea"], [w], 0.1, how)
+        for w, how in ((0.4, TextWeighting(max_words=1)), (0.8, TextWeighting()))
+    )
+    assert words.average(raw, 0.3) is words
+    assert words.average(raw, 0.7) is raw
+    assert words.average(raw, 0.5) is raw.average(words, 0.5)
+    assert raw.average(TokenWeights.from_tokens([b"tea"], [0.2], 0.1), 0.5).weight.tolist() == [0.5]
 
 
 @pytest.mark.parametrize(("at", "value"), [(0, 2.0), (0, np.nan), (1, 0.5), (2, 7.0), (3, 0.0), (3, np.nan), (4, 2.0)])
 def test_a_file_that_says_no_way_to_hear_is_refused(at, value):
-    array = Hearing().array()
-    assert repr(Hearing.of(array)) == repr(Hearing())
+    array = TextWeighting().to_array()
+    assert repr(TextWeighting.from_array(array)) == repr(TextWeighting())
     array[at] = value
     with pytest.raises(InputError):
-        Hearing.of(array)
+        TextWeighting.from_array(array)
     with pytest.raises(InputError):
-        Hearing.of(array[:3])
+        TextWeighting.from_array(array[:3])
 
 
 def test_documents_of_classes_without_others_judge_nothing():
     texts = [f"word{i} tea" for i in range(150)]
-    assert chosen(texts, np.arange(150)) == Hearing()
+    assert chosen(texts, np.arange(150)) == TextWeighting()
     assert len(cd.TextNB().fit(texts, np.arange(150)).fitted_.plan.parts) == 1
     y = np.concatenate([np.arange(120) % 2, np.arange(2, 32)])
     [held, _], *_ = listener(texts, y).trials(np.zeros(32))

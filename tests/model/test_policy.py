@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import candide as cd
-from candide import store, tasks
-from candide.demo import rows
+from candide import operations, store
+from candide.data.labels import Labels
+from candide.demo import garden_rows
 from candide.errors import InputError, ModelFileError
 from candide.model.policy import Policy
 from candide.report import summary
-from candide.rows.labels import Labels
 
-PLANTS, HERBS = rows(300, seed=0)
+PLANTS, HERBS = garden_rows(300, seed=0)
 TABLE = {**PLANTS, "herb": HERBS}
 COSTS = {("sage", "thyme"): 9.0, ("thyme", "lavender"): 4.0, ("lavender", "lavender"): -0.5}
 
@@ -36,7 +36,7 @@ def test_least_cost_is_that_of_brute_force(data, k):
     labels, costs = Labels(tuple(range(k))), rng.normal(2.0, 2.0, (k, k))
     by_name = {(i, j): float(costs[i, j]) for i in range(k) for j in range(k)}
     referral = data.draw(st.sampled_from([None, 0.5, 1.5]))
-    found = Policy(costs=by_name, referral=referral).rule(labels)(np.log(p))
+    found = Policy(costs=by_name, referral=referral).make_rule(labels)(np.log(p))
     for row, c in zip(p, found.tolist(), strict=True):
         expected = [sum(row[i] * costs[i, j] for i in range(k)) for j in range(k)]
         if referral is not None and min(expected) > referral:
@@ -51,10 +51,10 @@ def test_thresholds_and_doubt(data, k):
     p, _ = posteriors(data.draw, k, 30)
     p /= p.sum(axis=1, keepdims=True)
     labels, at = Labels(tuple("abcd"[:k])), data.draw(st.floats(0.01, 0.99))
-    taken = Policy(threshold=at, positive="a").rule(labels)(np.log(p))
+    taken = Policy(threshold=at, positive="a").make_rule(labels)(np.log(p))
     clear = np.abs(p[:, 0] - at) > 1e-9
     assert (taken[clear] == np.where(p[:, 0] >= at, 0, 1 + p[:, 1:].argmax(axis=1))[clear]).all()
-    open_ = Policy(abstain_below=at).rule(labels)(np.log(p)) < 0
+    open_ = Policy(abstain_below=at).make_rule(labels)(np.log(p)) < 0
     clear = np.abs(p.max(axis=1) - at) > 1e-9
     assert (open_[clear] == (p.max(axis=1) < at)[clear]).all()
 
@@ -63,19 +63,19 @@ def test_doubt_and_the_cost_of_a_referral_are_one_rule():
     """Chow (1970): with costs of 0 and 1 to leave rows open at a cost of c is to abstain below 1 - c."""
     p = np.log(np.random.default_rng(0).dirichlet(np.ones(3), 200))
     labels = Labels(("a", "b", "c"))
-    assert (Policy(referral=0.3).rule(labels)(p) == Policy(abstain_below=0.7).rule(labels)(p)).all()
+    assert (Policy(referral=0.3).make_rule(labels)(p) == Policy(abstain_below=0.7).make_rule(labels)(p)).all()
 
 
 def test_ends_of_a_threshold():
     p, labels = np.log([[0.999, 0.001], [0.001, 0.999]]), Labels(("no", "yes"))
-    assert Policy(threshold=0.0).rule(labels)(p).tolist() == [1, 1]
-    assert Policy(threshold=1.0).rule(labels)(p).tolist() == [0, 0]
+    assert Policy(threshold=0.0).make_rule(labels)(p).tolist() == [1, 1]
+    assert Policy(threshold=1.0).make_rule(labels)(p).tolist() == [0, 0]
 
 
 def test_every_door_decides_alike(model, tmp_path):
     deciding = model.with_policy(costs=COSTS, abstain_below=0.6)
     wanted = deciding.predict(PLANTS)
-    by_hand = Policy(costs=COSTS, abstain_below=0.6).rule(model.fitted_.labels)(model.predict_log_proba(PLANTS))
+    by_hand = Policy(costs=COSTS, abstain_below=0.6).make_rule(model.fitted_.labels)(model.predict_log_proba(PLANTS))
     assert wanted.tolist() == [None if c < 0 else model.classes_[c] for c in by_hand]
     assert (wanted != model.predict(PLANTS)).any()
     assert (
@@ -89,19 +89,19 @@ def test_every_door_decides_alike(model, tmp_path):
     assert again.predict_proba(PLANTS) == pytest.approx(model.predict_proba(PLANTS), abs=1e-15)
     store.save(deciding.fitted_, tmp_path / "s.candide", detail="score")
     assert store.load(tmp_path / "s.candide").classify(PLANTS).tolist() == wanted.tolist()
-    scores = tasks.evaluate(deciding, TABLE, "herb")
+    scores = operations.evaluate(deciding, TABLE, "herb")
     right = [a == b for a, b in zip(wanted, HERBS, strict=True) if a is not None]
     assert scores.accuracy == pytest.approx(np.mean(right))
     assert scores.coverage == pytest.approx(len(right) / 300)
     cost = sum(COSTS.get((b, a), float(a != b)) for a, b in zip(wanted, HERBS, strict=True) if a is not None)
-    assert float(scores.cost) == pytest.approx(cost)
+    assert float(scores.sum_cost) == pytest.approx(cost)
 
 
 def test_a_model_for_other_shares(model, tmp_path):
     """p(class | x) times the ratio of the shares, whatever the model."""
     there = {"lavender": 0.1, "sage": 0.7, "thyme": 0.2}
     moved, p = model.with_policy(class_prior=there), model.predict_proba(PLANTS)
-    wanted = p * (np.array([0.1, 0.7, 0.2]) / model.fitted_.base)
+    wanted = p * (np.array([0.1, 0.7, 0.2]) / model.fitted_.base_proportions)
     wanted /= wanted.sum(axis=1, keepdims=True)
     assert moved.predict_proba(PLANTS) == pytest.approx(wanted, abs=1e-12)
     assert np.exp(moved.predict_log_proba(PLANTS)) == pytest.approx(wanted, abs=1e-12)
@@ -115,7 +115,7 @@ def test_a_model_for_other_shares(model, tmp_path):
         back = again.with_policy({"class_prior": "empirical"})
         assert back.posterior(PLANTS) == pytest.approx(p, abs=1e-12)
     for one in moved.explain({name: values[:20] for name, values in PLANTS.items()}):
-        odds = one.class_prior + one.calibration + sum(c.nats for c in one.contributions)
+        odds = one.class_prior + one.calibration + sum(c.log_odds for c in one.contributions)
         assert odds == pytest.approx(one.log_odds, abs=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_a_model_for_other_shares(model, tmp_path):
 def test_a_calibrated_model_for_other_shares(calibration, tmp_path):
     model = cd.fit(TABLE, "herb", calibration=calibration)
     p = model.predict_proba(PLANTS)
-    wanted = p * (np.array([0.1, 0.7, 0.2]) / model.fitted_.base)
+    wanted = p * (np.array([0.1, 0.7, 0.2]) / model.fitted_.base_proportions)
     wanted /= wanted.sum(axis=1, keepdims=True)
     moved = model.with_policy(class_prior={"lavender": 0.1, "sage": 0.7, "thyme": 0.2})
     assert moved.predict_proba(PLANTS) == pytest.approx(wanted, abs=1e-12)
@@ -141,15 +141,15 @@ def test_the_naive_model_for_other_shares_is_that_of_another_class_prior():
 
 def test_a_later_policy_decides_and_keeps_the_shares():
     first = Policy(costs={("a", "b"): 3}, class_prior={"a": 0.5, "b": 0.5})
-    both = Policy(threshold=0.3).over(first)
+    both = Policy(threshold=0.3).with_defaults(first)
     assert (both.costs, both.threshold, both.class_prior) == (None, 0.3, {"a": 0.5, "b": 0.5})
-    both = Policy(class_prior="uniform").over(first)
+    both = Policy(class_prior="uniform").with_defaults(first)
     assert (both.costs, both.class_prior) == ({("a", "b"): 3}, "uniform")
 
 
 def test_a_policy_stays_when_rows_are_counted(model):
     deciding = model.with_policy(costs=COSTS)
-    again = tasks.update(deciding.fitted_, TABLE).fitted
+    again = operations.update(deciding.fitted_, TABLE).fitted
     assert again.policy.costs == COSTS
     assert (deciding + deciding).fitted_.policy.costs == COSTS
 
@@ -204,7 +204,7 @@ def test_an_error_shows_names_as_they_are_written():
     assert "np." not in repr(Policy(costs={(np.str_("sage"), np.str_("thyme")): np.float64(2)}))
     many = Labels(tuple(f"class{i}" for i in range(40)))
     with pytest.raises(InputError, match="and 24 more"):
-        Policy(threshold=0.5, positive="mint").rule(many)
+        Policy(threshold=0.5, positive="mint").make_rule(many)
 
 
 def test_an_explanation_says_what_the_policy_decides():
@@ -214,16 +214,16 @@ def test_an_explanation_says_what_the_policy_decides():
     likely, given = model.predict(X).tolist(), deciding.predict(X).tolist()
     found = deciding.explain(X)
     assert [one.prediction for one in found] == likely
-    assert [one.given if one.policy else one.prediction for one in found] == given
+    assert [one.decided_class if one.policy_reason else one.prediction for one in found] == given
     [first, *_] = [one for one, a, b in zip(found, likely, given, strict=True) if a != b]
     assert str(first).startswith(f"decides thyme: least expected cost; most probable: {first.prediction}\n")
     assert "decides thyme: least expected cost" in first._repr_html_()
     assert "more rows" in found._repr_html_()
     assert "decides: least expected cost" in deciding._repr_html_()
-    assert "decides: least expected cost" in str(summary.of_model(deciding))
-    assert "decides" not in str(summary.of_model(model))
+    assert "decides: least expected cost" in str(summary.summarize_model(deciding))
+    assert "decides" not in str(summary.summarize_model(model))
     [left, *_] = model.with_policy(abstain_below=1.0).explain(X, by="column")
-    assert left.decided == f"left open: less sure than 1; most probable: {left.prediction}"
+    assert left.decision_note == f"left open: less sure than 1; most probable: {left.prediction}"
 
 
 def test_a_row_left_open_says_by_what():
@@ -236,7 +236,7 @@ def test_a_row_left_open_says_by_what():
         ({"referral": 0.2, "abstain_below": 0.0}, "any class costs more than 0.2"),
     ):
         found = model.with_policy(fields).explain(X)
-        assert {one.policy for one in found if one.policy and one.given is None} == {why}
+        assert {one.policy_reason for one in found if one.policy_reason and one.decided_class is None} == {why}
 
 
 @pytest.mark.parametrize("fields", [{"costs": {(1, 0): 5, ("1", "0"): 2}}, {"class_prior": {0: 0.5, 1: 0.5, "1": 0.5}}])

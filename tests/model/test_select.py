@@ -10,14 +10,14 @@ import candide as cd
 from candide.engines.base import Folds, open_source
 from candide.errors import InputError, ModelFileError
 from candide.events import Gaussian
-from candide.model.fitted import Fitted
+from candide.metrics.scores import Scores
+from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
 from candide.store import container, load, save
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
-from candide.tasks.scores import Scores
-from candide.tasks.validate import cross_validate
+from candide.validation.cross_validation import cross_validate
+from candide.validation.evaluation import evaluate
 
 
 def made(n=300, noise=6, seed=0):
@@ -72,7 +72,7 @@ def test_merges_updates_and_removals_choose_anew():
     for model in (small + rest, cd.NaiveBayes(select=2).fit(*parts[0]).partial_fit(*parts[1])):
         assert model.fitted_.plan.columns == whole.fitted_.plan.columns
         np.testing.assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
-    left = cd.NaiveBayes(select=2).fit(X, y).unlearn(*parts[1])
+    left = cd.NaiveBayes(select=2).fit(X, y).forget(*parts[1])
     assert left.fitted_.plan.columns == small.fitted_.plan.columns
     np.testing.assert_allclose(left.predict_proba(X), small.predict_proba(X), rtol=1e-6)
 
@@ -161,7 +161,7 @@ def test_the_choice_is_kept_in_the_model_file(tmp_path, detail):
     assert loaded.fitted_.settings.select == 2
     np.testing.assert_allclose(loaded.predict_proba(X), model.predict_proba(X), rtol=1e-10)
     if detail == "tally":
-        assert loaded.census_.plan.columns == tuple(X)
+        assert loaded.counts_.plan.columns == tuple(X)
         np.testing.assert_allclose((loaded + model).predict_proba(X)[:5].sum(1), 1.0)
         assert len(loaded.with_prior(select=5).fitted_.plan.columns) == 5
 
@@ -184,10 +184,10 @@ def test_a_file_without_its_counts_takes_arrays_of_any_width_it_can_read(tmp_pat
 def test_a_file_with_another_choice_is_refused(tmp_path, select):
     X, y = made(40)
     path = tmp_path / "m.candide"
-    save(Fitted(cd.NaiveBayes().fit(X, y).census_, Settings(select=2)), path)
-    header, arrays = container.unpack(memoryview(path.read_bytes()), verify=True)
+    save(FittedModel(cd.NaiveBayes().fit(X, y).counts_, Settings(select=2)), path)
+    header, arrays = container.unpack_container(memoryview(path.read_bytes()), verify=True)
     header["settings"]["select"] = select
-    path.write_bytes(b"".join(container.pack(header, arrays)))
+    path.write_bytes(b"".join(container.pack_container(header, arrays)))
     with pytest.raises(ModelFileError):
         load(path)
 
@@ -221,7 +221,7 @@ def test_every_fold_chooses_for_itself(select):
         train, test = ({k: v[at] for k, v in X.items()} for at in (fold != f, fold == f))
         model = cd.NaiveBayes(select=select).fit(train, y[fold != f])
         choices.add(model.fitted_.plan.columns)
-        by_hand = Scores.of(model.predict_log_proba(test), y[fold == f])
+        by_hand = Scores.from_log_posterior(model.predict_log_proba(test), y[fold == f])
         assert scores.metrics() == pytest.approx(by_hand.metrics(), rel=1e-9, abs=1e-12)
         np.testing.assert_array_equal(scores.confusion, by_hand.confusion)
     if select == 4:
@@ -255,7 +255,7 @@ def test_scikit_learns_cross_validation_does_not_leak_either():
 
 def test_learn_keeps_all_counts():
     X, y = made()
-    fitted = learn(pa.table({**X, "y": y}), "y", settings=Settings(select=1), model="naive").fitted
-    assert len(fitted.census.plan.columns) == len(X)
+    fitted = fit_model(pa.table({**X, "y": y}), "y", settings=Settings(select=1), model="naive").fitted
+    assert len(fitted.counts.plan.columns) == len(X)
     assert len(fitted.plan.columns) == 1
     assert len((fitted + fitted).plan.columns) == 1

@@ -11,7 +11,7 @@ from candide.model.settings import Settings
 from candide.store import values
 
 X, Y = [[1.0, 5.0], [2.0, 7.0], [8.0, 1.0], [9.0, 2.0]], ["a", "a", "b", "b"]
-OTHERS = {"class_prior": "uniform", "estimate": "map", "priors": "jeffreys", "select": 1}
+OTHERS = {"class_prior": "uniform", "estimate": "map", "param_priors": "jeffreys", "select": 1}
 every_setting = pytest.mark.parametrize("one", fields(Settings), ids=lambda one: one.name)
 
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from candide.encode import Levels
+from candide.data.labels import Labels
+from candide.data.table import Table
+from candide.encoding import LevelEncoding
 from candide.engines import arrays
 from candide.events import Categorical
 from candide.events.interaction import Interaction
-from candide.model import voices
-from candide.model.plan import Part, Plan
+from candide.model import term_weights
+from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.model.shrinkage import count_candidates, shrink_to_prior, shrinkage_factor
 from candide.model.training_rows import TrainingRows
-from candide.rows.labels import Labels
-from candide.rows.table import Table
 
 
 def test_a_score_is_shrunk_as_far_as_its_gain_may_be_due_to_chance():
@@ -34,12 +34,12 @@ def test_weights_of_noise_are_shrunk_to_the_class_prior_and_others_stay():
     clear = noise | {"x0": np.where(rng.random(200) < 0.9, y, 1 - y).astype(str)}
     labels = Labels((0, 1))
     for columns, low, high in ((noise, 0.0, 0.1), (clear, 0.98, 1.0)):
-        table = Table.of(columns)
+        table = Table.from_data(columns)
         names = tuple(columns)
-        plan = Plan(names, (Part(Categorical(), names),)).with_levels(table)
-        census = arrays.count(table, y, plan=plan, labels=labels)
-        terms = voices.terms_of(census, Settings(), TrainingRows(plan.blocks(table), y, None))
-        learned = voices.balance(census, y, None, terms, (None,), None)
+        plan = Plan(names, (PlanPart(Categorical(), names),)).with_levels(table)
+        census = arrays.count_table(table, y, plan=plan, labels=labels)
+        terms = term_weights.training_contributions(census, Settings(), TrainingRows(plan.blocks(table), y, None))
+        learned = term_weights.learn_non_text_weights(census, y, None, terms, (None,), None)
         shrunk = shrink_to_prior(census, y, None, terms, learned)
         factor = np.abs(shrunk.weight[0]).sum() / max(np.abs(learned.weight[0]).sum(), 1e-9)
         assert low <= factor <= high
@@ -47,9 +47,9 @@ def test_weights_of_noise_are_shrunk_to_the_class_prior_and_others_stay():
 
 
 def test_a_constant_column_is_no_candidate():
-    table = Table.of({"a": list("xyxy"), "b": list("zzzz"), "c": [1.0, 2.0, 1.0, 2.0], "d": list("pqpq")})
+    table = Table.from_data({"a": list("xyxy"), "b": list("zzzz"), "c": [1.0, 2.0, 1.0, 2.0], "d": list("pqpq")})
     names = tuple(table.names)
-    plan = Plan(names, tuple(Part(Categorical(), (name,)) for name in names)).with_levels(table)
+    plan = Plan(names, tuple(PlanPart(Categorical(), (name,)) for name in names)).with_levels(table)
     assert count_candidates(plan) == 3
-    pair = Part(Interaction(((0, 1),)), ("a", "d"), (Levels().learn(table.column("a")),) * 2)
+    pair = PlanPart(Interaction(((0, 1),)), ("a", "d"), (LevelEncoding().learn(table.column("a")),) * 2)
     assert count_candidates(Plan(names, (*plan.parts, pair))) == 3 + 3

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from candide.kernels import threads
 from candide.model.admission import score_test
-from candide.model.weights import Learned, Problem, kept, learn
+from candide.model.optimizer import LearnedWeights, WeightProblem, center_contributions, learn_weights
 
 
 def problem(seed, n=200, voices=6, k=3):
@@ -34,7 +34,7 @@ def objective(x, terms, log_prior, y, weight, groups, strength):
 def test_the_maximum_is_that_of_another_optimiser(seed, k, weighted):
     terms, log_prior, y, groups = problem(seed, k=k)
     weight = np.random.default_rng(seed).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
-    found = learn([terms], log_prior, y, weight if weighted else None, groups=groups)
+    found = learn_weights([terms], log_prior, y, weight if weighted else None, groups=groups)
     centred = terms - terms.mean(axis=1, keepdims=True)
     given = centred, log_prior, y, weight, groups, found.strength
     peer = minimize(objective, np.zeros(6 + k + 3), given, jac="3-point", method="BFGS", options={"gtol": 1e-7})
@@ -44,16 +44,16 @@ def test_the_maximum_is_that_of_another_optimiser(seed, k, weighted):
 
 def test_where_to_begin_makes_no_difference():
     terms, log_prior, y, groups = problem(0)
-    first = learn([terms], log_prior, y, groups=groups)
-    some = learn([terms[..., :4]], log_prior, y, groups=groups[:4])
-    again = learn([terms], log_prior, y, groups=groups, start=some)
+    first = learn_weights([terms], log_prior, y, groups=groups)
+    some = learn_weights([terms[..., :4]], log_prior, y, groups=groups[:4])
+    again = learn_weights([terms], log_prior, y, groups=groups, start=some)
     np.testing.assert_allclose(first.weight, again.weight, atol=0.02)  # strengths stand within a tenth
 
 
 def test_a_voice_heard_ten_times_counts_once():
     terms, log_prior, y, _ = problem(1, n=2000, voices=3)
-    once = learn([terms], log_prior, y, groups=[0, 0, 0])
-    often = learn([terms, *[terms[..., :1]] * 9], log_prior, y, groups=[0] * 12)
+    once = learn_weights([terms], log_prior, y, groups=[0, 0, 0])
+    often = learn_weights([terms, *[terms[..., :1]] * 9], log_prior, y, groups=[0] * 12)
     heard = often.weight[0] + often.weight[3:].sum()
     assert heard == pytest.approx(once.weight[0], rel=0.1)
 
@@ -62,25 +62,25 @@ def test_noise_is_held_to_the_others_and_then_to_nothing():
     rng = np.random.default_rng(2)
     terms, log_prior, y, _ = problem(2, n=3000, voices=4)
     noise = rng.normal(size=(3000, 3, 1))
-    found = learn([terms, noise], log_prior, y, groups=[0, 0, 0, 0, 1])
+    found = learn_weights([terms, noise], log_prior, y, groups=[0, 0, 0, 0, 1])
     assert abs(found.weight[4]) < 0.05
 
 
 def test_in_single_precision_the_answer_is_nearly_the_same(monkeypatch):
     terms, log_prior, y, groups = problem(3, n=5000)
-    exact = learn([terms], log_prior, y, groups=groups)
-    monkeypatch.setattr("candide.model.weights._EXACT", 0)
-    single = kept(terms)
+    exact = learn_weights([terms], log_prior, y, groups=groups)
+    monkeypatch.setattr("candide.model.optimizer._MAX_DOUBLE_TERMS", 0)
+    single = center_contributions(terms)
     assert single.dtype == np.float32
-    np.testing.assert_allclose(learn([single], log_prior, y, groups=groups).weight, exact.weight, atol=1e-5)
+    np.testing.assert_allclose(learn_weights([single], log_prior, y, groups=groups).weight, exact.weight, atol=1e-5)
 
 
 def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
-    monkeypatch.setattr("candide.model.weights._PIECE", 50)  # a few rows at a time
+    monkeypatch.setattr("candide.model.optimizer._CHUNK_NUMBERS", 50)  # a few rows at a time
     terms, log_prior, y, groups = problem(4, n=300, k=5)
     weight = np.random.default_rng(4).uniform(0, 2, len(y))
-    of = Problem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)
-    p = of.at(np.full(11, 3.0)).p  # many classes are all but excluded
+    of = WeightProblem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)
+    p = of.evaluate(np.full(11, 3.0)).p  # many classes are all but excluded
     assert (p < 1e-6).mean() > 0.2
     said = np.concatenate([terms, np.broadcast_to(np.eye(5), (300, 5, 5))], axis=2)
     away = said - np.einsum("nc,ncu->nu", p, said)[:, None]
@@ -90,17 +90,17 @@ def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
 
 def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypatch):
     """A thousand classes took minutes: the bias of every class was multiplied with every other, row by row."""
-    over_rows, costs = threads.over_rows, []
+    over_rows, costs = threads.map_rows, []
 
     def seen(work, n, cost, **how):
         costs.append(cost * n)
         return over_rows(work, n, cost=cost, **how)
 
-    monkeypatch.setattr(threads, "over_rows", seen)
+    monkeypatch.setattr(threads, "map_rows", seen)
     for k in (4, 40):
         terms, log_prior, y, groups = problem(4, n=300, k=k)
-        of = Problem([terms], log_prior, y, None, groups, 3)
-        p = of.at(np.zeros(terms.shape[2] + k)).p
+        of = WeightProblem([terms], log_prior, y, None, groups, 3)
+        p = of.evaluate(np.zeros(terms.shape[2] + k)).p
         costs.clear()
         found = of.curvature(p)
         assert max(costs) <= 2 * terms.size * terms.shape[2]
@@ -112,18 +112,18 @@ def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypat
 
 def test_a_voice_that_says_nothing_has_the_mean_of_its_group():
     terms, log_prior, y, groups = problem(5)
-    start = Learned(np.zeros(0), np.zeros(3), np.zeros(0))
-    alone = learn([terms], log_prior, y, groups=groups, start=start)
-    silent = learn([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=start)
+    start = LearnedWeights(np.zeros(0), np.zeros(3), np.zeros(0))
+    alone = learn_weights([terms], log_prior, y, groups=groups, start=start)
+    silent = learn_weights([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=start)
     np.testing.assert_allclose(silent.weight[2:], alone.weight, atol=1e-9)
     mean = alone.strength[0] * alone.weight[:4].sum() / (1 + 4 * alone.strength[0])
     np.testing.assert_allclose(silent.weight[:2], [mean, 0.0], atol=1e-9)
-    again = learn([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=silent)
+    again = learn_weights([np.zeros((200, 3, 2)), terms], log_prior, y, groups=[0, 3, *groups], start=silent)
     np.testing.assert_allclose(again.weight, silent.weight, atol=0.02)
 
 
 def test_no_voice_at_all_leaves_the_class_shares():
-    found = learn([np.zeros((10, 2, 0))], np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
+    found = learn_weights([np.zeros((10, 2, 0))], np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
     assert found.weight.shape == (0,)
     np.testing.assert_allclose(found.bias, 0.0, atol=1e-6)
 
@@ -141,16 +141,16 @@ def test_row_weights_are_frequencies_in_the_score_test():
 
 def test_columns_of_noise_have_no_weight_below_0():
     from candide.conjugate.dirichlet import held_out_levels
-    from candide.tally import Levels
+    from candide.tally import LevelTally
 
     rng = np.random.default_rng(1)
     codes, y = rng.integers(0, 5, (100, 200)), rng.permutation(np.repeat([0, 1], 50))
     counts = np.concatenate([np.eye(5)[codes[:, j]].T @ np.eye(2)[y] for j in range(200)]).T
-    tally = Levels(np.ascontiguousarray(counts), np.arange(0, 1001, 5))
-    terms = kept(held_out_levels(tally, np.full(1000, 0.2), "predictive", codes, y, None))
+    tally = LevelTally(np.ascontiguousarray(counts), np.arange(0, 1001, 5))
+    terms = center_contributions(held_out_levels(tally, np.full(1000, 0.2), "predictive", codes, y, None))
     rows = [terms], np.log([0.5, 0.5]), y
-    plain = learn(*rows, groups=[0] * 200)
-    held = learn(*rows, groups=[0] * 200, noise=np.full(200, 4.0))
+    plain = learn_weights(*rows, groups=[0] * 200)
+    held = learn_weights(*rows, groups=[0] * 200, term_degrees=np.full(200, 4.0))
     assert plain.weight.min() < -0.1  # without their degrees of freedom, chance looks like evidence
     assert held.weight.min() > -0.05
     assert held.weight.max() < 0.2

@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 
 import candide as cd
 from candide import plot
-from candide.demo import garden, rows
+from candide.demo import garden, garden_rows
 from candide.errors import InputError
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 
-GARDEN = Fitted(garden())
+GARDEN = FittedModel(garden())
 IRIS = load_iris()
 MODEL = cd.NaiveBayes().fit(IRIS.data, IRIS.target_names[IRIS.target])
 TWO = ("height_cm", "leaf_mm")
@@ -92,7 +92,7 @@ def test_a_surface_on_flat_axes_is_refused():
 
 
 def test_a_missing_column_of_the_rows_is_named():
-    table, y = rows(20, 0)
+    table, y = garden_rows(20, 0)
     del table["leaf_mm"]
     with pytest.raises(InputError, match="column 'leaf_mm' is missing; the rows have height_cm"):
         plot.regions(GARDEN, table, y, features=TWO)
@@ -101,8 +101,8 @@ def test_a_missing_column_of_the_rows_is_named():
 def test_without_matplotlib_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
-        "from candide import plot\nfrom candide.demo import garden\nfrom candide.model.fitted import Fitted\n"
-        "try:\n    plot.network(Fitted(garden()))\n"
+        "from candide import plot\nfrom candide.demo import garden\nfrom candide.model.fitted import FittedModel\n"
+        "try:\n    plot.network(FittedModel(garden()))\n"
         "except ImportError as error:\n    print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -135,7 +135,7 @@ def test_a_constant_column_and_rows_without_labels_are_drawn():
 
 
 def test_a_picture_is_written_whole_or_not_at_all(tmp_path):
-    from candide.plot.picture import write
+    from candide.plot.picture import write_figure
 
     class Broken:
         def savefig(self, out, **_):
@@ -145,7 +145,7 @@ def test_a_picture_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "p.png"
     path.write_bytes(b"the one before")
     with pytest.raises(OSError, match="no more room"):
-        write(Broken(), path, force=True)
+        write_figure(Broken(), path, force=True)
     assert path.read_bytes() == b"the one before"
     assert [p.name for p in tmp_path.iterdir()] == ["p.png"]
 

@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits, load_iris
 
 import candide as cd
 from candide import plot
-from candide.demo import garden, rows
-from candide.model.fitted import Fitted
+from candide.demo import garden, garden_rows
+from candide.model.fitted import FittedModel
 
 
 def curves(ax):
@@ -19,7 +19,7 @@ def curves(ax):
 
 @pytest.mark.parametrize("feature", ["height_cm", "leaf_mm"])
 def test_densities_integrate_to_one_and_are_those_of_scipy(feature):
-    model = Fitted(garden()).changed(estimate="mle")
+    model = FittedModel(garden()).with_settings(estimate="mle")
     found = curves(plot.densities(model, feature=feature))
     laws = {"height_cm": {"lavender": (55, 8), "sage": (48, 9), "thyme": (22, 6)}}
     for label, xy in found.items():
@@ -67,14 +67,14 @@ def test_whole_numbers_have_bins_of_as_many_numbers_each():
 
 
 def test_counts_are_drawn_as_probabilities_of_whole_numbers():
-    model = Fitted(garden()).changed(estimate="mle")
-    found = curves(plot.densities(model, *rows(200, 0), feature="flowers"))
+    model = FittedModel(garden()).with_settings(estimate="mle")
+    found = curves(plot.densities(model, *garden_rows(200, 0), feature="flowers"))
     np.testing.assert_allclose(found["sage"][:, 1], stats.poisson(7).pmf(found["sage"][:, 0]))
     assert set(found["sage"][:, 0] % 1) == {0.0}
 
 
 def test_levels_are_bars_with_the_share_in_the_data():
-    table, y = rows(500, 0)
+    table, y = garden_rows(500, 0)
     model = cd.NaiveBayes(estimate="mle").fit(table, y)
     ax = plot.densities(model, table, y, feature="soil")
     sage = [b.get_height() for b in ax.containers[1]]

@@ -10,8 +10,8 @@ from scipy.integrate import trapezoid
 import candide as cd
 from candide import plot
 from candide.demo import garden
-from candide.model.fitted import Fitted
-from candide.plot.curves import dirichlet_density, simplex
+from candide.model.fitted import FittedModel
+from candide.plot.curves import dirichlet_density, simplex_points
 from candide.priors import Beta, Dirichlet
 
 
@@ -61,7 +61,7 @@ def test_a_prior_alone_with_no_mode_and_no_end():
 
 @pytest.mark.parametrize("alpha", [(2.0, 3.0, 4.0), (1.0, 1.0, 1.0), (6.0, 1.5, 2.0)])
 def test_the_dirichlet_density_is_scipys_and_integrates_to_one(alpha):
-    p = simplex(200)
+    p = simplex_points(200)
     assert p.sum(axis=1) == pytest.approx(1)
     density = dirichlet_density(p, np.array(alpha))
     np.testing.assert_allclose(density[::97], [stats.dirichlet(alpha).pdf(q) for q in p[::97]], rtol=1e-9)
@@ -103,7 +103,7 @@ def cells(table):
 
 
 def test_the_network_has_an_arrow_and_a_table_a_feature():
-    model = Fitted(garden()).changed(estimate="mle")
+    model = FittedModel(garden()).with_settings(estimate="mle")
     ax = plot.network(model)
     arrows = [t for t in ax.texts if getattr(t, "arrow_patch", None) is not None]
     assert len(arrows) == 5

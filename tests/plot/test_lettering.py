@@ -12,10 +12,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import candide as cd
 from candide import plot
-from candide.plot import fonts, lettering, style
-from candide.plot.picture import PICTURES, PictureSpec, picture, write
-from candide.plot.rows import Rows
-from candide.rows.remarks import RemarkWarning
+from candide.data.notes import DataWarning
+from candide.plot import axis_labels, fonts, style
+from candide.plot.picture import PLOTS, PlotSpec, draw_plot, write_figure
+from candide.plot.rows import PlotRows
 
 
 def table(k, names=None, n=1500):
@@ -34,14 +34,14 @@ def table(k, names=None, n=1500):
 
 @given(st.lists(st.text(st.characters(categories=["L", "P"], codec="utf-8"), max_size=40), unique=True, max_size=8))
 def test_names_that_are_cut_stay_apart(names):
-    shown = lettering.shorts([f"the same beginning of every name {name}" for name in names], 16)
+    shown = axis_labels.shorten_names([f"the same beginning of every name {name}" for name in names], 16)
     assert all(len(text) <= 17 for text in shown)  # a dollar is written with a stroke before it
     assert len(set(shown)) == len({" ".join(name.split()) for name in names})
 
 
 def test_a_name_that_is_not_cut_stays_as_it_is():
-    assert lettering.shorts(["yes", "yes", "no"]) == ["yes", "yes", "no"]
-    assert lettering.shorts(["a" * 30, "b" * 30], 10) == ["aaaaaaaaa…", "bbbbbbbbb…"]
+    assert axis_labels.shorten_names(["yes", "yes", "no"]) == ["yes", "yes", "no"]
+    assert axis_labels.shorten_names(["a" * 30, "b" * 30], 10) == ["aaaaaaaaa…", "bbbbbbbbb…"]
 
 
 def visible(figure):
@@ -65,12 +65,12 @@ def ticks_of(ax, axis):
 def test_every_picture_of_few_and_many_classes_has_its_names_inside_and_none_on_another(make, k):
     X, y = table(k)
     model = make().fit(X, y)
-    rows = Rows({**X, "y": y}, "y")
-    for what in set(PICTURES) - {"means", "ellipses"}:
+    rows = PlotRows({**X, "y": y}, "y")
+    for what in set(PLOTS) - {"means", "ellipses"}:
         one = ("discriminant", "voice", "thresholds", "nomogram")
         classes = tuple(sorted(set(y))[:2]) if what == "surface" else (y[0],) if what in one else ()
-        figure, _ = picture(
-            model, PictureSpec(what, features=("a", "b") if what == "regions" else (), classes=classes), rows
+        figure, _ = draw_plot(
+            model, PlotSpec(what, features=("a", "b") if what == "regions" else (), classes=classes), rows
         )
         FigureCanvasAgg(figure).draw()
         width, height = figure.canvas.get_width_height()
@@ -103,9 +103,9 @@ def test_many_classes_are_rows_of_a_heat_map_and_no_slivers():
 
 
 def test_a_legend_names_no_more_classes_than_there_are_colours():
-    assert len({style.colour(i) for i in range(style.MOST_COLOURS)}) == style.MOST_COLOURS
-    assert style.colour(style.MOST_COLOURS) == style.colour(0)
-    X, y = table(style.MOST_COLOURS + 1)
+    assert len({style.colour(i) for i in range(style.MAX_COLOURS)}) == style.MAX_COLOURS
+    assert style.colour(style.MAX_COLOURS) == style.colour(0)
+    X, y = table(style.MAX_COLOURS + 1)
     model = cd.NaiveBayes("gaussian").fit({"a": X["a"], "b": X["b"]}, y)
     for draw in (plot.regions, plot.ellipses):
         ax = draw(model)
@@ -159,12 +159,12 @@ def chinese_font(tmp_path):
 
 def drawn(names, path):
     X, y = table(3, names)
-    figure, _ = picture(cd.NaiveBayes().fit(X, y), PictureSpec("densities", features=("a",)))
-    return write(figure, path)
+    figure, _ = draw_plot(cd.NaiveBayes().fit(X, y), PlotSpec("densities", features=("a",)))
+    return write_figure(figure, path)
 
 
 def test_letters_that_the_font_lacks_are_taken_from_one_that_has_them(chinese_font, tmp_path):
-    assert chinese_font in fonts.fonts_with(set("花草"))
+    assert chinese_font in fonts.find_fonts(set("花草"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         drawn(["花", "草", "树"], tmp_path / "a.png")
@@ -174,7 +174,7 @@ def test_letters_that_no_font_has_are_told_once(tmp_path):
     lacking = "\U0010fffd\U0010fffc"  # of private use: in no font
     with pytest.warns() as told:
         drawn([lacking[0], lacking[1], "c"], tmp_path / "a.png")
-    [remark] = [w.message.remark for w in told if isinstance(w.message, RemarkWarning)]
+    [remark] = [w.message.note for w in told if isinstance(w.message, DataWarning)]
     assert remark.code == "font-missing"
     assert lacking[0] in remark.text
     assert (tmp_path / "a.png").exists()
@@ -182,5 +182,5 @@ def test_letters_that_no_font_has_are_told_once(tmp_path):
 
 
 def test_letters_that_cannot_be_seen_are_spaces():
-    assert lettering.short("red\x00\x1b[31m soil") == "red [31m soil"
-    assert lettering.shorts(["a\x07b", "two\nlines"]) == ["a b", "two\nlines"]
+    assert axis_labels.shorten("red\x00\x1b[31m soil") == "red [31m soil"
+    assert axis_labels.shorten_names(["a\x07b", "two\nlines"]) == ["a b", "two\nlines"]

@@ -7,10 +7,10 @@ import pytest
 
 import candide as cd
 from candide import plot
-from candide.demo import rows
+from candide.demo import garden_rows
 from candide.plot.drawable import Drawable
-from candide.plot.nomogram import scales
-from candide.plot.picture import PictureSpec, picture
+from candide.plot.nomogram import nomogram_lines
+from candide.plot.picture import PlotSpec, draw_plot
 
 
 def table(n=600):
@@ -32,12 +32,18 @@ def shown(ax):
 def test_of_two_classes_the_values_of_a_row_add_up_to_its_log_odds():
     X, y = table()
     model = cd.NaiveBayes().fit(X, y)
-    lines = {one.name: one for one in scales(Drawable.of(model), 1)}
+    lines = {one.name: one for one in nomogram_lines(Drawable.from_model(model), 1)}
     size, soil, seen = lines["size"], lines["soil"], lines["seen"]
     prior = model.fitted_.model.log_prior
     for i, value in enumerate(size.values):
-        for level, nats in zip(soil.values, soil.nats, strict=True):
-            total = size.nats[i] + nats + dict(zip(seen.values, seen.nats, strict=True))["yes"] + prior[1] - prior[0]
+        for level, nats in zip(soil.values, soil.log_odds, strict=True):
+            total = (
+                size.log_odds[i]
+                + nats
+                + dict(zip(seen.values, seen.log_odds, strict=True))["yes"]
+                + prior[1]
+                - prior[0]
+            )
             row = {"size": [float(value)], "soil": [level], "seen": ["yes"]}
             low, tall = model.predict_log_proba(row)[0]
             assert total == pytest.approx(tall - low, abs=1e-9)
@@ -46,10 +52,10 @@ def test_of_two_classes_the_values_of_a_row_add_up_to_its_log_odds():
 def test_of_a_weighted_model_a_line_is_what_explain_says():
     X, y = table()
     model = cd.BayesClassifier().fit(X, y)
-    [soil] = scales(Drawable.of(model), 1, ["soil"])
-    for level, nats in zip(soil.values, soil.nats, strict=True):
+    [soil] = nomogram_lines(Drawable.from_model(model), 1, ["soil"])
+    for level, nats in zip(soil.values, soil.log_odds, strict=True):
         why = model.explain({"size": [0.5], "soil": [level], "seen": ["yes"]})[0]
-        [said] = [one.nats for one in why.contributions if one.title == "soil"]
+        [said] = [one.log_odds for one in why.contributions if one.title == "soil"]
         assert said == pytest.approx(nats if why.prediction == "tall" else -nats, abs=1e-9)
 
 
@@ -68,9 +74,9 @@ def test_the_last_line_turns_a_sum_into_a_probability():
 
 
 def test_of_more_classes_it_is_one_against_the_mean_of_the_others_and_has_no_last_line():
-    plants, herb = rows(500, seed=0)
+    plants, herb = garden_rows(500, seed=0)
     model = cd.NaiveBayes(estimate="mle").fit(plants, herb)
-    ax = plot.nomogram(model, towards="sage", features=["soil"])
+    ax = plot.nomogram(model, positive="sage", features=["soil"])
     assert [t.get_text() for t in ax.get_yticklabels()] == ["soil"]
     law = {c: plants["soil"][herb == c] for c in sorted(set(herb))}
     share = {c: np.mean(herb == c) for c in law}
@@ -91,13 +97,13 @@ def test_what_has_no_line_is_told():
 @pytest.mark.parametrize(
     "how",
     [
-        {"features": ["nobody"], "towards": "sage"},
-        {"towards": "nobody"},
+        {"features": ["nobody"], "positive": "sage"},
+        {"positive": "nobody"},
         {},  # of three classes, one has to be named
     ],
 )
 def test_refused(how):
-    plants, herb = rows(200, seed=0)
+    plants, herb = garden_rows(200, seed=0)
     with pytest.raises(cd.errors.InputError):
         plot.nomogram(cd.NaiveBayes().fit(plants, herb), **how)
 
@@ -118,6 +124,6 @@ def test_a_column_that_says_far_too_much_does_not_flatten_the_others():
 
 def test_the_command_line_draws_it_too():
     X, y = table()
-    figure, facts = picture(cd.NaiveBayes().fit(X, y), PictureSpec("nomogram", classes=("low",)))
+    figure, facts = draw_plot(cd.NaiveBayes().fit(X, y), PlotSpec("nomogram", classes=("low",)))
     assert facts["positive"] == "low"
     assert "nats for low against tall" in figure.axes[0].get_xlabel()

@@ -9,7 +9,7 @@ import candide as cd
 from candide import plot
 from candide.demo import garden
 from candide.events import Gaussian
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 
 
 def boundary(ax):
@@ -64,13 +64,13 @@ def test_the_image_is_what_predict_says(proba):
 
 
 def test_other_features_are_absent_not_average():
-    model = Fitted(garden())
+    model = FittedModel(garden())
     ax = plot.regions(model, features=("height_cm", "leaf_mm"), resolution=30)
     codes = ax.images[0].get_array()
     left, right, bottom, top = ax.images[0].get_extent()
     x, y = left + 12.5 * (right - left) / 30, bottom + 20.5 * (top - bottom) / 30
     row = {"height_cm": [x], "leaf_mm": [y], "flowers": [None], "soil": [None], "scented": [None]}
-    assert cd.NaiveBayes.of(model).predict(row)[0] == model.labels.values[codes[20, 12]]
+    assert cd.NaiveBayes.from_fitted(model).predict(row)[0] == model.labels.values[codes[20, 12]]
 
 
 def test_points_are_drawn_class_by_class_in_the_colour_of_their_region():
@@ -216,7 +216,7 @@ def test_gaussian_bayes_parts_the_plane_as_scikit_learns_discriminants_do():
     X, y = two_clouds()
     X = X @ np.array([[1.0, 0.6], [0.0, 1.0]])
     qda = QuadraticDiscriminantAnalysis().fit(X, y)
-    at = boundary(plot.regions(cd.GaussianBayes("full", estimate="mle", priors="unbiased").fit(X, y), X, y))
+    at = boundary(plot.regions(cd.GaussianBayes("full", estimate="mle", param_priors="unbiased").fit(X, y), X, y))
     assert np.abs(qda.decision_function(at)).max() < 0.01
     lda = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
     at = boundary(plot.regions(cd.GaussianBayes("tied", estimate="mle").fit(X, y), X, y))

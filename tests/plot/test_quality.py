@@ -140,10 +140,10 @@ def test_calibration_of_bare_probabilities():
 def test_the_limits_of_calibration_are_wilsons():
     from scipy.stats import binomtest
 
-    from candide.tasks.calibration import Calibration
+    from candide.metrics.calibration import Calibration
 
     truth = np.array([True] * 7 + [False] * 13)
-    low, high = Calibration.of(np.full(20, 0.4), truth).interval()
+    low, high = Calibration.from_probabilities(np.full(20, 0.4), truth).confidence_limits()
     want = binomtest(7, 20).proportion_ci(method="wilson")
     assert (low[0], high[0]) == pytest.approx((want.low, want.high), abs=1e-7)
 

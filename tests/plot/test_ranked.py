@@ -9,8 +9,8 @@ import candide as cd
 from candide import plot
 from candide.evaluate import cross_validate
 from candide.plot import style
-from candide.plot.picture import PictureSpec, picture
-from candide.plot.rows import Rows
+from candide.plot.picture import PlotSpec, draw_plot
+from candide.plot.rows import PlotRows
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_of_many_classes_the_hardest_have_colours_and_the_others_are_grey():
     p = model.predict_proba(test[0])
     auc = [roc_auc_score(test[1] == c, p[:, c]) for c in range(10)]
     named = {int(text.split(":")[0]) for text in texts(ax)[:8]}
-    assert named == set(np.argsort(auc)[: style.FEW].tolist())
+    assert named == set(np.argsort(auc)[: style.MAX_LEGEND_CLASSES].tolist())
     assert texts(ax)[8:] == ["2 more, easier to tell", "by chance"]
     alone = plot.roc(model, *test, positive=3)
     assert len(texts(alone)) == 2
@@ -129,14 +129,14 @@ def test_a_cross_validation_is_drawn_with_its_own_rows(judged):
 def test_the_command_line_draws_what_python_draws(judged, what):
     model, X, y = judged
     classes = () if what == "coverage" else ("malignant",)
-    figure, facts = picture(model, PictureSpec(what, classes=classes), Rows(X.assign(kind=y), "kind"))
+    figure, facts = draw_plot(model, PlotSpec(what, classes=classes), PlotRows(X.assign(kind=y), "kind"))
     function = {"pr": plot.precision_recall}.get(what) or getattr(plot, what)
     same = function(model, X, y, **({"positive": "malignant"} if classes else {}))
     for line, other in zip(figure.axes[0].lines, same.lines, strict=True):
         np.testing.assert_allclose(np.array(line.get_data(), float), np.array(other.get_data(), float), rtol=1e-9)
     assert facts["rows"] == len(y)
     with pytest.raises(cd.errors.InputError):
-        picture(model, PictureSpec(what))
+        draw_plot(model, PlotSpec(what))
 
 
 @pytest.mark.parametrize(

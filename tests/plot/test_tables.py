@@ -11,10 +11,10 @@ from scipy import stats
 
 import candide as cd
 from candide import plot
-from candide.demo import garden, rows
-from candide.model.fitted import Fitted
-from candide.plot.picture import PictureSpec, picture
-from candide.plot.rows import Rows
+from candide.demo import garden, garden_rows
+from candide.model.fitted import FittedModel
+from candide.plot.picture import PlotSpec, draw_plot
+from candide.plot.rows import PlotRows
 from candide.plot.style import PALETTE
 
 SPAM = ["free prize call", "free call now", "prize prize now", "see you", "you see me now", "call me"]
@@ -22,16 +22,16 @@ KINDS = ["spam", "spam", "spam", "ham", "ham", "ham"]
 
 
 def drawn(model, *args, **wish):
-    figure, facts = picture(model, PictureSpec("densities", **wish), *args)
+    figure, facts = draw_plot(model, PlotSpec("densities", **wish), *args)
     return figure, facts["features"]
 
 
 @pytest.mark.parametrize("features", [(), ("soil", "scented"), ("height_cm", "flowers"), ("scented", "leaf_mm")])
 @pytest.mark.parametrize("with_rows", [False, True])
 def test_one_legend_names_the_classes_in_their_colours_whatever_is_drawn(features, with_rows):
-    table, y = rows(300, 0)
-    given = [Rows({**table, "herb": y}, "herb")] if with_rows else []
-    figure, names = drawn(Fitted(garden()), *given, features=features)
+    table, y = garden_rows(300, 0)
+    given = [PlotRows({**table, "herb": y}, "herb")] if with_rows else []
+    figure, names = drawn(FittedModel(garden()), *given, features=features)
     [legend] = figure.legends
     told = [text.get_text() for text in legend.get_texts()]
     bars = set(names) & {"soil", "scented"}
@@ -46,7 +46,7 @@ def test_panels_of_bars_that_would_have_the_same_legend_share_it():
 
     left, right = plt.subplots(1, 2)[1]
     for ax, name in ((left, "soil"), (right, "scented")):
-        plot.densities(Fitted(garden()), feature=name, ax=ax)
+        plot.densities(FittedModel(garden()), feature=name, ax=ax)
     assert left.get_legend() is None
     assert [text.get_text() for text in right.get_legend().get_texts()] == ["lavender", "sage", "thyme"]
 
@@ -80,7 +80,7 @@ def test_text_is_drawn_as_the_terms_that_speak_for_each_class(detail, tmp_path):
 def test_columns_that_hold_nothing_are_left_out_and_text_is_drawn_beside_numbers():
     table = {"text": SPAM, "split": [None] * 6, "none": [np.nan] * 6, "length": [float(len(t)) for t in SPAM]}
     model = cd.NaiveBayes({"text": "text", "split": "categorical", "none": "gaussian"}).fit(table, KINDS)
-    figure, names = drawn(model.fitted_, Rows(pd.DataFrame(table).assign(kind=KINDS), "kind"))
+    figure, names = drawn(model.fitted_, PlotRows(pd.DataFrame(table).assign(kind=KINDS), "kind"))
     assert set(names) == {"text", "length"}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ham", "spam"]
     assert all(ax.lines or ax.containers for ax in figure.axes)
@@ -142,7 +142,7 @@ def test_dates_are_shown_as_dates():
     curve = plot.densities(model, frame, y, feature="day")
     plane = plot.regions(model, frame, y, features=("size", "day"), resolution=20)
     plot.ellipses(model, features=("size", "day"), ax=plane)  # knows no dates, and leaves them
-    figure, _ = drawn(model.fitted_, Rows(frame.assign(kind=y), "kind"), features=("day",))
+    figure, _ = drawn(model.fitted_, PlotRows(frame.assign(kind=y), "kind"), features=("day",))
     for axis in (curve.xaxis, plane.yaxis, figure.axes[0].xaxis):
         found = {label.get_text() for label in labels(axis)}
         assert "2021" in found | {axis.get_offset_text().get_text()}

@@ -70,9 +70,9 @@ def test_a_mixed_table_is_scored_on_the_page_as_in_python(show):
 
 
 def _voices(model):
-    from candide.explain.voices import voices
+    from candide.explain.terms import list_terms
 
-    return voices(model.fitted_)
+    return list_terms(model.fitted_)
 
 
 def test_adult_is_scored_on_the_page_as_in_python(show, tmp_path):

@@ -8,7 +8,7 @@ from tests.report.test_page import HOSTILE, Reader, mixed
 
 import candide as cd
 from candide.evaluate import cross_validate, evaluate
-from candide.explain.voices import voices
+from candide.explain.terms import list_terms
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def shown():
     [decision] = model.explain({name: column[:1] for name, column in X.items()})
     validation = cross_validate(table, "t", folds=3, model="naive")
     scores = evaluate(model, table, "t")
-    return [model, decision, validation, scores, model.feature_scores(), voices(model.fitted_)]
+    return [model, decision, validation, scores, model.feature_scores(), list_terms(model.fitted_)]
 
 
 def test_every_kind_is_framed_and_its_names_are_text(shown):

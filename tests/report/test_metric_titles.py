@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from sklearn import metrics as sk
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.cli import cli
-from candide.report import make, summary
-from candide.report.json import facts
+from candide.report import build, summary
+from candide.report.json import to_facts
 
 
 def table(k, n=300):
@@ -30,22 +30,22 @@ TITLES = {2: ["precision (yes)", "f1 (yes)", "PR-AUC (yes)"],
 def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
     rows = table(k)
     model = cd.fit(rows, "y", model="naive")
-    scores = tasks.evaluate(model, rows, "y")
-    folds = tasks.cross_validate(rows, "y", folds=3, model="naive")
-    compared = tasks.compare(rows, "y", {"one": {"model": "naive"}, "two": {"model": "naive"}}, folds=3)
+    scores = operations.evaluate(model, rows, "y")
+    folds = operations.cross_validate(rows, "y", folds=3, model="naive")
+    compared = operations.compare_settings(rows, "y", {"one": {"model": "naive"}, "two": {"model": "naive"}}, folds=3)
     printed = [
-        str(summary.of_scores(model, scores)),
-        str(summary.of_compared(compared)),
+        str(summary.summarize_scores(model, scores)),
+        str(summary.summarize_settings(compared)),
         str(folds),
         folds._repr_html_(),
-        make.make(model, rows, "y").text,
+        build.build_report(model, rows, "y").text,
     ]
     for text in printed:
         assert all(title in text.replace("average_precision", "PR-AUC") for title in TITLES[k])
     for text in (str(scores), scores._repr_html_()):
         assert ("f1 (second class)" if k == 2 else "f1 (macro)") in text
     of = "yes" if k == 2 else "macro"
-    for found in (facts(summary.of_scores(model, scores)), facts(summary.of_compared(compared))):
+    for found in (to_facts(summary.summarize_scores(model, scores)), to_facts(summary.summarize_settings(compared))):
         assert found["metrics_of"]["precision"] == found["metrics_of"]["f1"] == of
         assert json.dumps(found)
 
@@ -53,7 +53,9 @@ def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
 def test_of_two_classes_precision_and_f1_are_those_of_the_second():
     rows = table(2)
     model = cd.fit(rows, "y", model="naive")
-    found = {one.name: one.value for one in summary.of_scores(model, tasks.evaluate(model, rows, "y")).metrics}
+    found = {
+        one.name: one.value for one in summary.summarize_scores(model, operations.evaluate(model, rows, "y")).metrics
+    }
     given = model.predict({"x": rows["x"]})
     assert found["precision"] == pytest.approx(sk.precision_score(rows["y"], given, pos_label="yes"))
     assert found["f1"] == pytest.approx(sk.f1_score(rows["y"], given, pos_label="yes"))
@@ -63,11 +65,11 @@ def test_of_two_classes_precision_and_f1_are_those_of_the_second():
 def test_the_calibration_error_has_no_baseline(k, tmp_path):
     rows = table(k)
     model = cd.fit(rows, "y", model="naive")
-    found = summary.of_scores(model, tasks.evaluate(model, rows, "y"))
+    found = summary.summarize_scores(model, operations.evaluate(model, rows, "y"))
     [line] = (line for line in str(found).splitlines() if line.startswith("calibration error"))
     assert "0.0000" not in line
-    assert "calibration_error" not in facts(found)["baseline"]
-    page = make.make(model, rows, "y").text
+    assert "calibration_error" not in to_facts(found)["baseline"]
+    page = build.build_report(model, rows, "y").text
     assert ">nan<" not in page
     assert '<td class="n soft">0.0000</td><td class="soft">confidence' not in page
 

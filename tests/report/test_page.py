@@ -11,12 +11,12 @@ import pytest
 from tests.cli.typed import ask, output, run
 
 import candide as cd
-from candide.demo import garden, rows
+from candide.demo import garden, garden_rows
 from candide.errors import InputError
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
+from candide.operations.row_errors import evaluate_rows
+from candide.report.build import build_report
 from candide.report.html.data import script_json
-from candide.report.make import make
-from candide.tasks.judge import judge
 
 HOSTILE = '"><img src=x onerror="alert(1)"></script><script>alert(\'2\')</script>&amp;\u2028{{ 7 * 7 }}'
 
@@ -83,16 +83,16 @@ def test_a_page_shows_every_part(model):
 
 def test_a_page_tells_whether_rows_are_like_those_before(model):
     X, y = mixed(seed=1)
-    like = make(model, {**X, "sold": y}, "sold").page.drift
-    assert like.moved == ()
+    like = build_report(model, {**X, "sold": y}, "sold").page.drift
+    assert like.drifted_columns == ()
     moved = {**X, "valve": np.full(len(y), "open")}
-    page = make(model, {**moved, "sold": y}, "sold")
-    assert page.page.drift.moved == ("valve",)
+    page = build_report(model, {**moved, "sold": y}, "sold")
+    assert page.page.drift.drifted_columns == ("valve",)
     assert "Columns that moved by more than chance" in page.text
-    assert "Columns that moved by more than chance" in make(model, moved).text  # labels or not
+    assert "Columns that moved by more than chance" in build_report(model, moved).text  # labels or not
     assert page.page.drift.notes
     assert all(one in Reader(page.text).text for one in page.page.drift.notes)  # what was not compared
-    assert make(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
+    assert build_report(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
 
 
 def test_rows_that_were_left_out_are_told_on_the_page(model):
@@ -111,7 +111,7 @@ def test_the_baseline_names_its_class():
     X, y = mixed()
     model = cd.BayesClassifier().fit(X, np.where(np.arange(len(y)) < 500, "no", y))
     rows, truth = mixed(seed=1)
-    found = make(model, {**rows, "sold": np.where(truth == "no", "yes", truth)}, "sold").page.verdict
+    found = build_report(model, {**rows, "sold": np.where(truth == "no", "yes", truth)}, "sold").page.assessment
     assert "always no, the class that it expects most, would be right in 0%" in found.sentences[0]
 
 
@@ -120,7 +120,7 @@ def test_a_typical_row_has_values_that_were_met():
     y = rng.choice(["a", "b"], 500)
     gain = np.where(rng.random(500) < 0.3 + 0.4 * (y == "a"), rng.integers(100, 9000, 500), 0)
     model = cd.BayesClassifier().fit({"gain": gain, "size": rng.normal(size=500) + (y == "b")}, y)
-    typical = {one.columns: one.typical for one in make(model).page.voices}
+    typical = {one.columns: one.typical_value for one in build_report(model).page.terms}
     assert np.median(gain) == 0 == typical["gain",]
 
 
@@ -159,62 +159,62 @@ def test_json_in_a_script_is_the_same_and_ends_nothing(value):
 
 
 def test_a_model_without_data_counts_or_target_says_what_is_missing():
-    fitted = Fitted(garden())
-    alone = make(fitted)
-    assert [one.what for one in alone.page.gaps] == ["How good it is"]
+    fitted = FittedModel(garden())
+    alone = build_report(fitted)
+    assert [one.section for one in alone.page.missing_sections] == ["How good it is"]
     assert "candide report MODEL DATA" in alone.text
-    bare = make(fitted.without_counts())
-    assert [one.what for one in bare.page.gaps] == ["How good it is", "Counts"]
+    bare = build_report(fitted.without_counts())
+    assert [one.section for one in bare.page.missing_sections] == ["How good it is", "Counts"]
     assert ">counted<" in alone.text
     assert ">counted<" not in bare.text
-    plants, _ = rows(50, seed=0)
-    assert [one.what for one in make(fitted, plants).page.gaps] == ["How good it is"]
-    named = Fitted(garden(), target="herb")
-    assert "has no column &#39;herb&#39;" in make(named, plants).text
+    plants, _ = garden_rows(50, seed=0)
+    assert [one.section for one in build_report(fitted, plants).page.missing_sections] == ["How good it is"]
+    named = FittedModel(garden(), target="herb")
+    assert "has no column &#39;herb&#39;" in build_report(named, plants).text
 
 
 @pytest.mark.parametrize("labels", [[None, None], ["mint", "mint"], []])
 def test_rows_without_a_label_that_is_known_have_a_page_without_scores(labels):
-    plants, herbs = rows(300, seed=0)
+    plants, herbs = garden_rows(300, seed=0)
     model = cd.fit({**plants, "herb": herbs}, "herb", model="naive")
     new = {name: values[: len(labels)] for name, values in plants.items()}
-    made = make(model, pa.table({**new, "herb": pa.array(labels, pa.string())}))
-    [gap] = made.page.gaps
-    assert (gap.what, made.page.verdict) == ("How good it is", None)
+    made = build_report(model, pa.table({**new, "herb": pa.array(labels, pa.string())}))
+    [gap] = made.page.missing_sections
+    assert (gap.section, made.page.assessment) == ("How good it is", None)
     assert "pass rows whose &#39;herb&#39; is known" in made.text
 
 
 def test_a_page_tells_a_policy_in_words():
-    plants, herbs = rows(300, seed=0)
+    plants, herbs = garden_rows(300, seed=0)
     table = {**plants, "herb": herbs}
-    made = make(cd.fit(table, "herb", model="naive").with_policy(threshold=0.2, positive="sage"), table)
-    assert made.page.verdict.sentences[0] == "It decides by a rule: 'sage' from a probability of 0.2 on."
+    made = build_report(cd.fit(table, "herb", model="naive").with_policy(threshold=0.2, positive="sage"), table)
+    assert made.page.assessment.sentences[0] == "It decides by a rule: 'sage' from a probability of 0.2 on."
     assert "Policy(" not in made.text
 
 
 def test_names_turn_no_line_of_a_page_round():
     names = ("size", "kind\u202e", "valve", "pump", "note")
-    text = make(cd.BayesClassifier().fit(*mixed(300, names=names))).text
+    text = build_report(cd.BayesClassifier().fit(*mixed(300, names=names))).text
     assert "kind\u202e" not in text[: text.index("<script")]
     assert "kind " in text
 
 
 @pytest.mark.parametrize("kind", ["naive", "bayes"])
 def test_every_detail_of_a_model_file_has_a_page(kind, tmp_path):
-    plants, herbs = rows(300, seed=0)
+    plants, herbs = garden_rows(300, seed=0)
     table = {**plants, "herb": herbs}
     for detail in ("tally", "explain", "score"):
         cd.fit(table, "herb", model=kind).save(tmp_path / "m.candide", detail=detail)
         model = cd.load(tmp_path / "m.candide")
-        assert [one.what for one in make(model).page.gaps] == [
+        assert [one.section for one in build_report(model).page.missing_sections] == [
             "How good it is",
             *(["Counts"] if detail != "tally" else []),
         ]
-        assert make(model, table).page.verdict is not None
+        assert build_report(model, table).page.assessment is not None
 
 
 def test_a_model_of_one_class_has_a_page():
-    page = make(cd.GaussianNB().fit([[1.0], [2.0]], ["x", "x"]))
+    page = build_report(cd.GaussianNB().fit([[1.0], [2.0]], ["x", "x"]))
     assert "There are not two classes" in page.text
 
 
@@ -234,18 +234,18 @@ def test_every_estimator_has_a_page():
 
 
 def test_the_rows_that_surprised_it_most_are_those_of_least_probability():
-    fitted = Fitted(garden())
-    plants, herbs = rows(700, seed=3)
+    fitted = FittedModel(garden())
+    plants, herbs = garden_rows(700, seed=3)
     labels = np.array(herbs, object)
     labels[::50] = None  # rows without a label are left out, and the others keep their numbers
-    found = judge(fitted, {**plants, "herb": labels}, "herb", most=5)
+    found = evaluate_rows(fitted, {**plants, "herb": labels}, "herb", max_errors=5)
     p = fitted.posterior(plants)
     known = [i for i in range(700) if labels[i] is not None]
     lost = {i: -np.log(p[i, fitted.labels.values.index(labels[i])]) for i in known}
     worst = sorted(known, key=lambda i: -lost[i])[:5]
-    assert [one.row - 1 for one in found.surprises] == worst
-    np.testing.assert_allclose([one.nats for one in found.surprises], [lost[i] for i in worst], rtol=1e-9)
-    assert [one.row for one in found.explained] == [one.row for one in found.surprises]
+    assert [one.row - 1 for one in found.largest_errors] == worst
+    np.testing.assert_allclose([one.log_loss for one in found.largest_errors], [lost[i] for i in worst], rtol=1e-9)
+    assert [one.row for one in found.explanations] == [one.row for one in found.largest_errors]
     right = np.mean([fitted.labels.values[p[i].argmax()] == labels[i] for i in known])
     assert found.scores.accuracy == pytest.approx(right)
 
@@ -256,11 +256,11 @@ def test_sizes_stay_within_what_a_mail_takes():
         y = rng.choice(["up", "down"], 200)
         X = rng.normal(size=(200, columns)) + 0.7 * (y == "up")[:, None]
         model = cd.BayesClassifier().fit({f"column {j}": X[:, j] for j in range(columns)}, y)
-        made = make(model)
+        made = build_report(model)
         assert len(made.text.encode()) <= most
         assert made.page.parameters or columns < 1000  # of so many columns there is room to try a case
         if columns == 100:
-            assert len(model.report(whole=True)) > len(made.text)
+            assert len(model.report(full=True)) > len(made.text)
 
 
 def test_a_page_of_many_classes_is_small_and_says_what_it_leaves_out():
@@ -269,15 +269,15 @@ def test_a_page_of_many_classes_is_small_and_says_what_it_leaves_out():
     X = {"tens": code // 10 + rng.normal(size=2000), "ones": code % 10 + rng.normal(size=2000)}
     y = [f"class {c:02d}" for c in code]
     model = cd.BayesClassifier().fit(X, y)
-    made = make(model, {**X, "y": y}, "y")
+    made = build_report(model, {**X, "y": y}, "y")
     assert len(made.text.encode()) <= 200_000
     text = " ".join(Reader(made.text).text.split())
     assert re.search(r"it has the curves of \d+ of 100 classes", text)
     assert "the areas under curves (auc, weighted auc, average precision) have no range here" in text
     [data] = [json.loads(one) for one in Reader(made.text).scripts if one.startswith('{"classes"')]
     drawn = [c for c, curve in enumerate(data["curves"]) if curve]
-    assert made.page.towards in drawn
-    wrong = np.array(made.page.verdict.scores.confusion) * (1 - np.eye(100))
+    assert made.page.default_class in drawn
+    wrong = np.array(made.page.assessment.scores.confusion) * (1 - np.eye(100))
     told = np.array(data["confusions"]).reshape(-1, 3)
     assert len(told) + data["rarer"] == (wrong > 0).sum()
     assert all(wrong[int(true), int(given)] == n for true, given, n in told)
@@ -287,12 +287,12 @@ def test_a_case_whose_numbers_have_no_room_is_left_out_with_its_size():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 100, 2000).astype(str)
     X = {f"c{j}": rng.choice(list("abcdefghijkl"), 2000) for j in range(50)}
-    made = make(cd.NaiveBayes().fit(X, y))
+    made = build_report(cd.NaiveBayes().fit(X, y))
     assert not made.page.parameters
-    [gap] = [one for one in made.page.gaps if one.what == "Try a case"]
-    assert re.search(r"the page would have .*\d kB", gap.why)
+    [gap] = [one for one in made.page.missing_sections if one.section == "Try a case"]
+    assert re.search(r"the page would have .*\d kB", gap.reason)
     assert "--whole" in gap.remedy
-    assert make(cd.NaiveBayes().fit(X, y), whole=True).page.parameters
+    assert build_report(cd.NaiveBayes().fit(X, y), full=True).page.parameters
 
 
 def test_the_command_writes_a_page_and_nothing_over_what_is_not_its_own(tmp_path):
@@ -319,14 +319,14 @@ def test_the_command_writes_a_page_and_nothing_over_what_is_not_its_own(tmp_path
 
 def test_standard_input_is_refused():
     with pytest.raises(InputError) as error:
-        make(Fitted(garden()), "-")
+        build_report(FittedModel(garden()), "-")
     assert error.value.value == "-"
 
 
 def test_a_model_in_which_nothing_speaks_has_a_page_without_a_case():
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)}
-    made = make(cd.fit(rows, "y"), rows, "y")
-    assert not made.page.voices
+    made = build_report(cd.fit(rows, "y"), rows, "y")
+    assert not made.page.terms
     assert 'id="case"' not in made.text
-    assert any("knows no more" in sentence for sentence in made.page.verdict.sentences)
+    assert any("knows no more" in sentence for sentence in made.page.assessment.sentences)

@@ -12,70 +12,77 @@ from click.testing import CliRunner
 from tests.architecture import ROOT, imports
 
 import candide as cd
-from candide import demo, store, tasks
+from candide import demo, operations, store
 from candide.cli import cli
 from candide.errors import InputError
-from candide.explain.features import feature_scores
-from candide.model.fitted import Fitted
+from candide.explain.features import score_model_features
+from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
 from candide.report import doctor, summary, terminal
-from candide.report.record import Summary
-from candide.report.summary.columns import strongest_first
+from candide.report.records import Summary
+from candide.report.summary.columns import sort_by_importance
 
-PLANTS, HERBS = demo.rows(300, seed=4)
+PLANTS, HERBS = demo.garden_rows(300, seed=4)
 TABLE = {**PLANTS, "herb": HERBS}
 MAIL = {"body": ["free prize", "see you", "free lunch", "see five"] * 3, "kind": ["spam", "ham", "spam", "ham"] * 3}
 
 
 @pytest.fixture(scope="module")
 def learned():
-    return tasks.learn(TABLE, "herb", events={"flowers": "poisson"}, model="naive")
+    return operations.fit_model(TABLE, "herb", events={"flowers": "poisson"}, model="naive")
 
 
 @pytest.fixture(scope="module")
 def found(learned):
     """A summary of every kind."""
-    model, half = learned.fitted, tasks.learn({k: v[:150] for k, v in TABLE.items()}, "herb", model="naive").fitted
-    text = tasks.learn(MAIL, "kind", events={"body": "text"}, model="naive").fitted
-    [explained] = tasks.explain(model, TABLE, [2])
-    weighted = tasks.learn(TABLE, "herb", model="bayes", trust=True)
+    model, half = (
+        learned.fitted,
+        operations.fit_model({k: v[:150] for k, v in TABLE.items()}, "herb", model="naive").fitted,
+    )
+    text = operations.fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
+    [explained] = operations.explain_rows(model, TABLE, [2])
+    weighted = operations.fit_model(TABLE, "herb", model="bayes", keep_held_out=True)
     return [
-        summary.of_model(model),
-        summary.of_model(model.without_counts()),
-        summary.of_model(text),
-        summary.of_fit(
+        summary.summarize_model(model),
+        summary.summarize_model(model.without_counts()),
+        summary.summarize_model(text),
+        summary.summarize_fit(
             learned,
-            tasks.cross_validate(TABLE, "herb", folds=3, model="naive"),
+            operations.cross_validate(TABLE, "herb", folds=3, model="naive"),
             "m.candide",
             ["candide show m.candide"],
         ),
-        summary.of_fit(weighted),
-        summary.of_trust(weighted.fitted, weighted.held_out),
-        summary.of_scores(model, tasks.evaluate(model, TABLE)),
-        summary.of_decision(*explained),
-        summary.of_text(text, "free prize"),
-        summary.of_rows(tasks.predict(model, TABLE)),
-        summary.of_scores(
-            model.with_policy({"abstain_below": 0.9}), tasks.evaluate(model, TABLE, policy={"abstain_below": 0.9})
+        summary.summarize_fit(weighted),
+        summary.summarize_held_out(weighted.fitted, weighted.held_out),
+        summary.summarize_scores(model, operations.evaluate(model, TABLE)),
+        summary.summarize_decision(*explained),
+        summary.summarize_text(text, "free prize"),
+        summary.summarize_rows(operations.predict(model, TABLE)),
+        summary.summarize_scores(
+            model.with_policy({"abstain_below": 0.9}), operations.evaluate(model, TABLE, policy={"abstain_below": 0.9})
         ),
-        summary.of_adapted("m.candide", tasks.adapt(model, TABLE), "c.candide"),
-        summary.of_drift(tasks.drift(model, TABLE)),
-        summary.of_compared(tasks.compare(TABLE, "herb", {name: {"model": "naive"} for name in "ab"}, folds=3)),
-        summary.of_changes(tasks.diff(half, tasks.learn(TABLE, "herb", model="naive").fitted)),
-        summary.of_update("m.candide", "counted into", tasks.update(model, {**TABLE, "herb": ["mint"] * 300})),
-        summary.of_check("rows.csv", "herb", tasks.check({**TABLE, "kg": ["kg"] * 300}, "herb")),
-        summary.of_merge(["a", "b"], model, "c.candide", "tally"),
-        summary.of_weigh("m.candide", tasks.weigh(weighted.fitted, TABLE), "c.candide"),
-        summary.of_picture("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
-        summary.of_demo(demo.run(400)),
-        summary.of_page(model, tasks.judge(model, TABLE, most=2)),
-        summary.of_page(text.without_counts()),
+        summary.summarize_adaptation("m.candide", operations.adapt_prior(model, TABLE), "c.candide"),
+        summary.summarize_drift(operations.detect_drift(model, TABLE)),
+        summary.summarize_settings(
+            operations.compare_settings(TABLE, "herb", {name: {"model": "naive"} for name in "ab"}, folds=3)
+        ),
+        summary.summarize_diff(operations.diff_models(half, operations.fit_model(TABLE, "herb", model="naive").fitted)),
+        summary.summarize_update(
+            "m.candide", "counted into", operations.update(model, {**TABLE, "herb": ["mint"] * 300})
+        ),
+        summary.summarize_check("rows.csv", "herb", operations.check_data({**TABLE, "kg": ["kg"] * 300}, "herb")),
+        summary.summarize_merge(["a", "b"], model, "c.candide", "tally"),
+        summary.summarize_reweight("m.candide", operations.reweight(weighted.fitted, TABLE), "c.candide"),
+        summary.summarize_plot("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
+        summary.summarize_demo(demo.run_demo(400)),
+        summary.summarize_page(model, operations.evaluate_rows(model, TABLE, max_errors=2)),
+        summary.summarize_page(text.without_counts()),
         summary.ReportSummary("m.candide", "report.html", 1000, ("How good it is: it was not tried",)),
         summary.ExportSummary("m.candide", "js", "JavaScript", "m.js", 1000),
-        summary.WrittenSummary(3, "out.csv"),
-        summary.StateSummary("state.db", 3, "m.candide"),
+        summary.ScoredFileSummary(3, "out.csv"),
+        summary.ServerStateSummary("state.db", 3, "m.candide"),
         summary.ExportSummary("m.candide", "javascript", "JavaScript", "m.js", 100),
-        doctor.examine(),
+        doctor.inspect_installation(),
     ]
 
 
@@ -100,7 +107,7 @@ def test_every_record_is_plain_and_rendered_both_ways(found):
     assert {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Summary)} <= set(map(type, found))
     for one in found:
         assert not any(isinstance(value, np.ndarray | np.generic) for value in values(one))
-        assert str(one) == repr(one) == terminal.text(one)
+        assert str(one) == repr(one) == terminal.render_text(one)
         assert str(one).strip()
         assert json.loads(json.dumps(one.to_dict(), default=str))
 
@@ -110,27 +117,29 @@ def test_printed_it_is_what_the_command_shows(learned, tmp_path, monkeypatch):
     for width in (60, 120):
         monkeypatch.setenv("COLUMNS", str(width))
         shown = CliRunner().invoke(cli, ["show", str(tmp_path / "m.candide")]).output
-        assert str(summary.of_model(cd.load(tmp_path / "m.candide"))) == "\n".join(
+        assert str(summary.summarize_model(cd.load(tmp_path / "m.candide"))) == "\n".join(
             line.rstrip() for line in shown.strip("\n").splitlines()
         )
     facts = CliRunner().invoke(cli, ["show", str(tmp_path / "m.candide"), "--json"]).output
-    assert json.loads(facts) == json.loads(json.dumps(summary.of_model(learned.fitted).to_dict(), default=str))
+    assert json.loads(facts) == json.loads(json.dumps(summary.summarize_model(learned.fitted).to_dict(), default=str))
 
 
 def test_an_estimator_is_a_model(learned):
     model = cd.NaiveBayes({"flowers": "poisson"}).fit(PLANTS, HERBS)
-    one, other = summary.of_model(model), summary.of_model(model.fitted_)
+    one, other = summary.summarize_model(model), summary.summarize_model(model.fitted_)
     assert one == other
     assert one.rows == 300
     assert one.target is None
-    assert [c.column for c in one.columns] == list(one.strengths)
-    assert summary.of_scores(model, tasks.evaluate(model.fitted_, TABLE, "herb")).labels == tuple(model.classes_)
+    assert [c.column for c in one.columns] == list(one.importances)
+    assert summary.summarize_scores(model, operations.evaluate(model.fitted_, TABLE, "herb")).labels == tuple(
+        model.classes_
+    )
 
 
 def test_scored_rows_on_a_terminal(learned):
-    scored = tasks.predict(learned.fitted, TABLE, keep=["soil"])
-    one = summary.of_rows(scored)
-    assert (one.rows, len(one.head), one.columns[0], one.results[0]) == (300, 20, "soil", "prediction")
+    scored = operations.predict(learned.fitted, TABLE, keep=["soil"])
+    one = summary.summarize_rows(scored)
+    assert (one.rows, len(one.first_rows), one.columns[0], one.result_columns[0]) == (300, 20, "soil", "prediction")
     title, heads, *rows = str(one).splitlines()
     assert title == "300 rows, the first 20"
     assert heads.split()[:2] == ["soil", "prediction"]
@@ -150,16 +159,16 @@ def test_scored_rows_on_a_terminal(learned):
 )
 def test_every_tally_says_what_is_seen_of_a_column(events, seen):
     x = ["one", "two", "three", "one"] if events == "text" else [1, 2, 3, 1]
-    fitted = tasks.learn({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
-    [one] = summary.of_model(fitted).counted
-    assert set(one.seen) == seen
+    fitted = operations.fit_model({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
+    [one] = summary.summarize_model(fitted).counted_columns
+    assert set(one.statistics) == seen
     assert one.weight == 4
     assert one.missing == 0
 
 
 def test_columns_whose_strength_is_not_known_come_last():
-    some = [summary.ColumnSummary(name, "gaussian", strength=s) for name, s in [("a", None), ("b", -1.0), ("c", 2.0)]]
-    assert [one.column for one in strongest_first(some)] == ["c", "b", "a"]
+    some = [summary.ColumnSummary(name, "gaussian", importance=s) for name, s in [("a", None), ("b", -1.0), ("c", 2.0)]]
+    assert [one.column for one in sort_by_importance(some)] == ["c", "b", "a"]
 
 
 RENDERERS = [*sorted((ROOT / "report" / "terminal").glob("*.py")), ROOT / "report" / "json.py"]
@@ -174,9 +183,9 @@ def test_renderers_compute_nothing(path):
 
 def test_a_model_without_rows():
     census = demo.garden()
-    assert summary.of_model(Fitted(census - census)).classes == ()
-    one = summary.of_model(Fitted(census.declare_classes() - census))
-    assert [each.share for each in one.classes] == [0.0] * 3
+    assert summary.summarize_model(FittedModel(census - census)).classes == ()
+    one = summary.summarize_model(FittedModel(census.declare_classes() - census))
+    assert [each.proportion for each in one.classes] == [0.0] * 3
     assert len(one.notes) == 5
     assert "empty" in str(one)
 
@@ -186,8 +195,8 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     x = rng.standard_t(1, 400)
     copies = {f"x{i}": x + rng.normal(0, 0.01, 400) for i in range(6)}
     rows = copies | {"y": list(np.where(rng.random(400) < 0.5, "a", "b"))}
-    validation = tasks.cross_validate(rows, "y", folds=7, model="naive")
-    found = summary.of_scores(validation.learned.fitted, validation.folds, ["a word"])
+    validation = operations.cross_validate(rows, "y", folds=7, model="naive")
+    found = summary.summarize_scores(validation.fit_result.fitted, validation.folds, ["a word"])
     [loss] = [one for one in found.metrics if one.name == "log_loss"]
     assert loss.value == validation.total.log_loss != loss.fold_mean  # folds are of 57 and 58 rows
     assert found.notes[0] == "a word"
@@ -196,21 +205,23 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
 
 
 def test_intervals_by_folds_say_so_and_that_few_folds_are_coarse():
-    validation = tasks.cross_validate(TABLE, "herb", folds=4, model="naive")
-    found = summary.of_scores(validation.learned.fitted, validation.folds, intervals_by="folds")
+    validation = operations.cross_validate(TABLE, "herb", folds=4, model="naive")
+    found = summary.summarize_scores(validation.fit_result.fitted, validation.folds, intervals_by="folds")
     [accuracy] = [one for one in found.metrics if one.name == "accuracy"]
     assert (accuracy.low, accuracy.high) == validation.intervals(by="folds")["accuracy"]
     assert validation.intervals(by="folds") != validation.intervals()
     assert "4 folds are coarse" in found.notes[-1]
     assert "on other such folds" in str(found)
     assert found.to_dict()["intervals_by"] == "folds"
-    assert not any("coarse" in one for one in summary.of_scores(validation.learned.fitted, validation.folds).notes)
+    assert not any(
+        "coarse" in one for one in summary.summarize_scores(validation.fit_result.fitted, validation.folds).notes
+    )
 
 
 def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
     rows = TABLE | {"herb": ["rare" if i % 100 == 0 else "common" for i in range(300)]}  # three rows in ten folds
-    validation = tasks.cross_validate(rows, "herb", folds=10, model="naive")
-    found = summary.of_scores(validation.learned.fitted, validation.folds)
+    validation = operations.cross_validate(rows, "herb", folds=10, model="naive")
+    found = summary.summarize_scores(validation.fit_result.fitted, validation.folds)
     assert {one.name: one.value for one in found.metrics} == validation.total.metrics()
     right = [row[c] / sum(row) for c, row in enumerate(found.confusion)]
     facts = found.to_dict()["balanced_accuracy"]
@@ -226,9 +237,9 @@ def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
 def test_names_that_differ_do_so_when_they_are_cut(monkeypatch, width):
     ends = ["a float", "a non-float", "b float", "b non-float"]
     rows = TABLE | {"herb": [f"windows of buildings, {ends[i % 4]}" for i in range(300)]}
-    fitted = tasks.learn(rows, "herb", model="naive").fitted
+    fitted = operations.fit_model(rows, "herb", model="naive").fitted
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = str(summary.of_scores(fitted, tasks.evaluate(fitted, rows))).splitlines()
+    lines = str(summary.summarize_scores(fitted, operations.evaluate(fitted, rows))).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("true "))
     assert max(map(len, lines[at:])) <= width
     heading = re.split(r"  +", lines[at])
@@ -242,22 +253,22 @@ def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
     narrow = rng.normal(0, np.where(y == 0, 1e-3, 1.0))
     narrow[np.flatnonzero(y == 0)[0]] = 0.5  # which no Gaussian of the others expects
     rows, settings = {"narrow": narrow, "fine": rng.normal(y * 0.3), "y": y}, Settings(estimate="mle")
-    validation = tasks.cross_validate(rows, "y", events="gaussian", settings=settings, model="naive")
-    fitted = validation.learned.fitted
-    entropy = -np.log(fitted.shares) @ fitted.shares
-    assert fitted.strengths["narrow"] == pytest.approx(entropy)
-    assert feature_scores(fitted).of("narrow").per_row == pytest.approx(entropy)
-    [note] = summary.of_scores(fitted, validation.folds).notes
+    validation = operations.cross_validate(rows, "y", events="gaussian", settings=settings, model="naive")
+    fitted = validation.fit_result.fitted
+    entropy = -np.log(fitted.class_proportions) @ fitted.class_proportions
+    assert fitted.column_evidence["narrow"] == pytest.approx(entropy)
+    assert score_model_features(fitted).for_column("narrow").evidence_per_row == pytest.approx(entropy)
+    [note] = summary.summarize_scores(fitted, validation.folds).notes
     assert "'narrow'" in note
     assert "'fine'" not in note
 
 
 def test_no_record_prints_arrays(learned):
     validation, scores = (
-        tasks.cross_validate(TABLE, "herb", folds=3, model="naive"),
-        tasks.evaluate(learned.fitted, TABLE),
+        operations.cross_validate(TABLE, "herb", folds=3, model="naive"),
+        operations.evaluate(learned.fitted, TABLE),
     )
-    change = tasks.update(learned.fitted, TABLE)
+    change = operations.update(learned.fitted, TABLE)
     for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
         assert "array" not in repr(record) + str(record)
     assert f"log_loss                   {scores.log_loss:.4f}" in str(scores)
@@ -265,38 +276,40 @@ def test_no_record_prints_arrays(learned):
 
 
 def test_some_classes_and_columns_alone(learned):
-    whole = summary.of_model(learned.fitted)
-    some = summary.of_model(learned.fitted, classes=["thyme", "sage"], columns=["soil"])
+    whole = summary.summarize_model(learned.fitted)
+    some = summary.summarize_model(learned.fitted, classes=["thyme", "sage"], columns=["soil"])
     assert [one.label for one in some.classes] == ["thyme", "sage"]
     [soil] = some.columns
     before = next(one for one in whole.columns if one.column == "soil")
-    assert soil.given == {name: (c, b) for name, (_, b, c) in before.given.items()}
+    assert soil.conditionals == {name: (c, b) for name, (_, b, c) in before.conditionals.items()}
     assert "height_cm" not in str(some)
     assert set(some.to_dict()["classes"]) == {"thyme", "sage"}
     for wrong in ({"classes": ["mint"]}, {"columns": ["smell"]}):
         with pytest.raises(InputError):
-            summary.of_model(learned.fitted, **wrong)
+            summary.summarize_model(learned.fitted, **wrong)
 
 
 def test_many_classes_stand_one_below_another():
     rows = {"x": [float(i % 37) for i in range(260)], "y": [f"class {i % 26}" for i in range(260)]}
-    shown = str(summary.of_model(tasks.learn(rows, "y", model="naive").fitted))
+    shown = str(summary.summarize_model(operations.fit_model(rows, "y", model="naive").fitted))
     assert "without room" not in shown
     assert len([line for line in shown.splitlines() if line.startswith("class 25 ")]) == 2
 
 
 def test_columns_modelled_together_have_one_figure():
-    fitted = tasks.learn(TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}, model="naive").fitted
-    strength = f"{fitted.strengths['height_cm']:.3f}"
-    shown = str(summary.of_model(fitted)).partition("How much")[0]
+    fitted = operations.fit_model(
+        TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}, model="naive"
+    ).fitted
+    strength = f"{fitted.column_evidence['height_cm']:.3f}"
+    shown = str(summary.summarize_model(fitted)).partition("How much")[0]
     assert shown.count(strength) == 1
     assert [line.split()[-1] for line in shown.splitlines() if line.startswith("(height_cm, leaf_mm)")] == [strength]
 
 
 def test_terms_are_shown_as_the_law_has_them():
-    fitted = tasks.learn(MAIL, "kind", events={"body": "text"}, model="naive").fitted
-    [body] = summary.of_model(fitted).columns
-    assert all(0 < p < 1 for shares in body.given.values() for p in shares)
+    fitted = operations.fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
+    [body] = summary.summarize_model(fitted).columns
+    assert all(0 < p < 1 for shares in body.conditionals.values() for p in shares)
 
 
 def test_doctor_lists_every_library_that_is_needed():
@@ -307,7 +320,7 @@ def test_doctor_lists_every_library_that_is_needed():
         name: some for name, some in project["optional-dependencies"].items() if name not in ("test", "docs", "dev")
     }
     needed = [*project["dependencies"], *(one for some in extras.values() for one in some)]
-    assert {name.partition(">")[0] for name in needed} <= set(doctor.examine().findings)
+    assert {name.partition(">")[0] for name in needed} <= set(doctor.inspect_installation().findings)
 
 
 def test_doctor_says_which_extra_has_a_library_that_is_not_installed(monkeypatch):
@@ -315,4 +328,4 @@ def test_doctor_says_which_extra_has_a_library_that_is_not_installed(monkeypatch
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", lacking)
-    assert doctor.examine().findings["adbc-driver-postgresql"] == "not installed: candide[postgres]"
+    assert doctor.inspect_installation().findings["adbc-driver-postgresql"] == "not installed: candide[postgres]"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.rows.arrow import arrow_floats, arrow_indices, arrow_numbers
+from candide.data.arrow_columns import arrow_floats, arrow_indices, arrow_numbers
 
 TYPES = [pa.int8(), pa.uint8(), pa.int32(), pa.uint64(), pa.int64(), pa.float32(), pa.float64(), pa.bool_()]
 VALUES = st.lists(st.one_of(st.none(), st.integers(0, 1)), max_size=40)

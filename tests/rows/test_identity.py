@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.rows.identity import meaning, plain, spelled
+from candide.data.value_identity import format_plain_value, parse_value, to_plain_value
 
 ZONE = dt.timezone(dt.timedelta(hours=2))
 
@@ -30,7 +30,7 @@ ZONE = dt.timezone(dt.timedelta(hours=2))
     ],
 )
 def test_values_are_kept_plain(given, kept):
-    found = plain(given)
+    found = to_plain_value(given)
     assert (found, type(found)) == (kept, type(kept))
 
 
@@ -54,7 +54,7 @@ def test_values_are_kept_plain(given, kept):
     ],
 )
 def test_text_means_what_it_spells(text, meant):
-    found = meaning(text)
+    found = parse_value(text)
     assert (found, type(found)) == (meant, type(meant))
 
 
@@ -63,7 +63,7 @@ def test_text_means_what_it_spells(text, meant):
     ["", " ", "P", "-", "PT", "nan", "inf", "1_000", "1e999", "2024-02-30", "24:60", "1.2.3", "20 days off"],
 )
 def test_text_that_spells_nothing_is_text(text):
-    assert meaning(text) is None
+    assert parse_value(text) is None
 
 
 @given(
@@ -71,9 +71,9 @@ def test_text_that_spells_nothing_is_text(text):
     | st.times() | st.timedeltas()
 )  # fmt: skip
 def test_what_is_spelled_is_read_again(value):
-    assert meaning(spelled(value)) == value
+    assert parse_value(format_plain_value(value)) == value
 
 
 @given(st.text(max_size=12))
 def test_any_text_may_be_asked(text):
-    meaning(text)
+    parse_value(text)

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from candide.rows.kinds import inspect, look
-from candide.rows.table import Table
+from candide.data.column_types import infer_column, infer_columns
+from candide.data.table import Table
 
 
 def kinds(data):
-    return {column.name: column.kind for column in inspect(Table.of(data))}
+    return {column.name: column.kind for column in infer_columns(Table.from_data(data))}
 
 
 PROSE = [f"a tale of city number {i} and of all who lived there" for i in range(40)]
@@ -113,16 +113,16 @@ def test_text_is_one_kind_whatever_holds_it():
         objects, arrow = np.array(values, object), pa.array(values)
         held = [objects, arrow, arrow.cast(pa.large_string()), arrow.dictionary_encode()]
         held += [] if None in values else [np.array(values), np.array(values, "S")]
-        assert len({look("x", one) for one in held}) == 1
-    assert look(0, np.array(PROSE)).kind == "category"  # without a name
+        assert len({infer_column("x", one) for one in held}) == 1
+    assert infer_column(0, np.array(PROSE)).kind == "category"  # without a name
 
 
 def test_what_may_be_another_kind_says_so():
     doubt = {"text": PROSE * 2, "category": PROSE * 3, "identifier": [f"the title {i}" for i in range(40)]}
-    assert {kind: look("x", pa.array(values)).perhaps for kind, values in doubt.items()} == {
+    assert {kind: infer_column("x", pa.array(values)).alternative_event for kind, values in doubt.items()} == {
         "text": "categorical",
         "category": "text",
         "identifier": "text",
     }
     plain = PROSE, PROSE[:5] * 20, PROSE * 10, [f"u{i}" for i in range(40)], ["cook", "smith"] * 20
-    assert not any(look("x", pa.array(values)).perhaps for values in plain)
+    assert not any(infer_column("x", pa.array(values)).alternative_event for values in plain)

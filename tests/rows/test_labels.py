@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from candide.data.labels import Labels, is_absent
 from candide.errors import InputTypeError
-from candide.rows.labels import Labels, is_absent
 
 integers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300)
 floats = st.floats(allow_nan=False)
@@ -39,7 +39,7 @@ def by_hand(column, values):
 @example([1, 1.0, True, "1", 0, False, -0.0])
 @example([2**53, float(2**53), 2**53 + 1])
 def test_encode_then_decode_gives_the_column_back(column):
-    labels = Labels.of(column)
+    labels = Labels.from_values(column)
     codes = labels.encode(column)
     assert codes.tolist() == by_hand(column, labels.values)
     assert (codes < len(labels)).all()
@@ -49,9 +49,9 @@ def test_encode_then_decode_gives_the_column_back(column):
 
 @given(mixed, st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_rows(column, order):
-    labels = Labels.of(column)
+    labels = Labels.from_values(column)
     order.shuffle(column)
-    assert Labels.of(column) == labels
+    assert Labels.from_values(column) == labels
     numbers = [v for v in labels.values if not isinstance(v, str)]
     text = [v for v in labels.values if isinstance(v, str)]
     assert list(labels.values) == sorted(numbers) + sorted(text)
@@ -59,13 +59,13 @@ def test_the_order_does_not_depend_on_the_rows(column, order):
 
 @given(mixed, mixed)
 def test_a_value_outside_has_the_code_past_the_end(column, others):
-    labels = Labels.of(column)
+    labels = Labels.from_values(column)
     assert labels.encode(others).tolist() == by_hand(others, labels.values)
 
 
 @given(mixed, mixed, mixed)
 def test_union_is_that_of_sets(a, b, c):
-    a, b, c = Labels.of(a), Labels.of(b), Labels.of(c)
+    a, b, c = Labels.from_values(a), Labels.from_values(b), Labels.from_values(c)
     both, from_a, from_b = a.union(b)
     assert set(both.values) == {*a.values, *b.values}
     assert both.values == b.union(a)[0].values
@@ -79,7 +79,7 @@ def test_union_is_that_of_sets(a, b, c):
 
 @given(mixed)
 def test_the_array_of_values_is_lossless(column):
-    labels = Labels.of(column)
+    labels = Labels.from_values(column)
     assert labels.array.tolist() == list(labels.values)
 
 
@@ -88,7 +88,7 @@ def test_integers_of_every_width(known, column, code):
     bounds = np.iinfo(code)
     known, column = ([int(v) % (bounds.max - bounds.min + 1) + bounds.min for v in some] for some in (known, column))
     known, column = np.array(known, code), np.array(column + known, code)
-    labels = Labels.of(known)
+    labels = Labels.from_values(known)
     assert labels.values == tuple(sorted(set(known.tolist())))
     assert labels.encode(column).tolist() == by_hand(column.tolist(), labels.values)
 
@@ -96,7 +96,7 @@ def test_integers_of_every_width(known, column, code):
 @given(mixed, st.lists(integers, max_size=10), st.lists(st.floats(width=32), max_size=10))
 def test_columns_of_one_type_against_labels_of_any(known, whole, real):
     """A typed column and the same values one by one have the same codes."""
-    labels = Labels.of(known)
+    labels = Labels.from_values(known)
     whole = np.array([*whole, *(v for v in known if type(v) is int)], np.int64)
     real = np.array(real + [v for v in known if type(v) is float], np.float64)
     flags = np.array([True, False])
@@ -140,7 +140,7 @@ COLUMNS = {
 def test_every_holder_gives_the_same_labels(holder, column):
     values = COLUMNS[column]
     want = Labels(tuple(sorted({v for v in values if v is not None})))
-    assert Labels.of(HOLDERS[holder](values)) == want
+    assert Labels.from_values(HOLDERS[holder](values)) == want
     assert want.encode(HOLDERS[holder](values)).tolist() == by_hand(values, want.values)
 
 
@@ -168,7 +168,7 @@ def test_every_holder_gives_the_same_labels(holder, column):
     ],
 )
 def test_arrays_of_every_type(array, values):
-    labels = Labels.of(array)
+    labels = Labels.from_values(array)
     assert labels.values == values
     assert [type(v) for v in labels.values] == [type(v) for v in values]
     assert labels.array.tolist() == list(values)
@@ -180,14 +180,14 @@ def test_arrays_of_every_type(array, values):
 
 
 def test_numpy_scalars_are_the_numbers_they_hold():
-    labels = Labels.of([np.int64(3), np.float32(0.5), np.bool_(True), np.str_("a"), 2])
+    labels = Labels.from_values([np.int64(3), np.float32(0.5), np.bool_(True), np.str_("a"), 2])
     assert labels.values == (0.5, True, 2, 3, "a")
     assert not any(isinstance(v, np.generic) for v in labels.values)
     assert labels.encode([3, 0.5, 1, "a", np.int8(2)]).tolist() == [3, 0, 1, 4, 2]
 
 
 def test_labels_that_a_type_cannot_hold_match_nothing_in_it():
-    labels = Labels.of([-1, 2**64 - 1, 2**70, 0.5, 1e300, "a"])
+    labels = Labels.from_values([-1, 2**64 - 1, 2**70, 0.5, 1e300, "a"])
     assert labels.encode(np.array([2**64 - 1, 0, 255], np.uint64)).tolist() == [labels.values.index(2**64 - 1), 6, 6]
     assert labels.encode(np.array([-1, 2**62])).tolist() == [0, 6]
     assert labels.encode(np.array([0.5, -1.0, 2.0**70, np.nan])).tolist() == [1, 0, labels.values.index(2**70), -1]
@@ -195,21 +195,21 @@ def test_labels_that_a_type_cannot_hold_match_nothing_in_it():
 
 
 def test_true_is_one_and_one_is_one_point_nought():
-    assert Labels.of([True, False]) == Labels.of([0, 1]) == Labels.of(np.array([0.0, 1.0]))
-    both, mine, theirs = Labels.of([False, True]).union(Labels.of([1, 2]))
+    assert Labels.from_values([True, False]) == Labels.from_values([0, 1]) == Labels.from_values(np.array([0.0, 1.0]))
+    both, mine, theirs = Labels.from_values([False, True]).union(Labels.from_values([1, 2]))
     assert (both.values, mine.tolist(), theirs.tolist()) == ((False, True, 2), [0, 1], [1, 2])
     assert both.values[1] is True  # a label keeps the form it was first met in
 
 
 def test_levels_of_a_dictionary_that_no_row_uses_are_not_met():
     column = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), pa.array(["x", "never", "y"]))
-    assert Labels.of(column).values == ("x", "y")
-    assert Labels.of(pd.Series(pd.Categorical(["x"], categories=["x", "never"]))).values == ("x",)
+    assert Labels.from_values(column).values == ("x", "y")
+    assert Labels.from_values(pd.Series(pd.Categorical(["x"], categories=["x", "never"]))).values == ("x",)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
 def test_every_arrow_text(kind):
-    labels = Labels.of(pa.array(["b", None, "a"], kind))
+    labels = Labels.from_values(pa.array(["b", None, "a"], kind))
     assert labels.values == ("a", "b")
     assert labels.encode(pa.array(["a", "c", None], kind)).tolist() == [0, 2, -1]
 
@@ -222,15 +222,15 @@ def test_no_rows_at_all():
         pl.Series([], dtype=pl.String),
         pd.Series([], dtype=str),
     ):
-        assert Labels.of(column).values == ()
-        assert Labels.of(["a"]).encode(column).tolist() == []
+        assert Labels.from_values(column).values == ()
+        assert Labels.from_values(["a"]).encode(column).tolist() == []
         assert Labels(()).encode(["a", None]).tolist() == [0, -1]
 
 
 def test_what_has_no_levels_is_refused():
     with pytest.raises(InputTypeError, match="plain values"):
-        Labels.of([[1, 2], [3]])
+        Labels.from_values([[1, 2], [3]])
     with pytest.raises(InputTypeError, match="plain values"):
-        Labels.of(["a"]).encode([{"a": 1}])
+        Labels.from_values(["a"]).encode([{"a": 1}])
     with pytest.raises(InputTypeError, match="struct"):
-        Labels.of(pa.array([{"a": 1}]))
+        Labels.from_values(pa.array([{"a": 1}]))

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from candide.rows.labels import Labels
-from candide.rows.matching import codes, match
+from candide.data.labels import Labels
+from candide.data.value_matching import match_codes, match_values
 
 DAY, NOON = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12)
 
@@ -27,15 +27,15 @@ DAY, NOON = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12)
     ],
 )
 def test_values_take_the_type_of_the_known(known, spelled, meant):
-    assert match(spelled, Labels(known)) == meant
+    assert match_values(spelled, Labels(known)) == meant
 
 
 @pytest.mark.parametrize("of", [list, pa.array, lambda v: np.array(v, object)], ids=["list", "arrow", "objects"])
 def test_codes_of_what_is_spelled_differently(of):
-    assert codes(Labels((0, 1)), of(["1", None, "0", "x", "1"])).tolist() == [1, -1, 0, 2, 1]
-    assert codes(Labels(("0", "1")), of([1, None, 0, 7, 1])).tolist() == [1, -1, 0, 2, 1]
+    assert match_codes(Labels((0, 1)), of(["1", None, "0", "x", "1"])).tolist() == [1, -1, 0, 2, 1]
+    assert match_codes(Labels(("0", "1")), of([1, None, 0, 7, 1])).tolist() == [1, -1, 0, 2, 1]
 
 
 def test_what_is_known_is_not_changed():
-    labels = Labels.of([1, "1", "true"])
-    assert codes(labels, np.array([1, "1", "true", True], object)).tolist() == [0, 1, 2, 0]
+    labels = Labels.from_values([1, "1", "true"])
+    assert match_codes(labels, np.array([1, "1", "true", True], object)).tolist() == [0, 1, 2, 0]

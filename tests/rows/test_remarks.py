@@ -8,13 +8,13 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import candide as cd
-from candide.rows import remarks
-from candide.rows.remarks import Remark, RemarkWarning, in_python, warn
+from candide.data import notes
+from candide.data.notes import DataWarning, Note, issue_warnings, replace_options_with_parameters
 
 
 @pytest.fixture(autouse=True)
 def nothing_warned_of(monkeypatch):
-    monkeypatch.setattr(remarks, "_warned", set())
+    monkeypatch.setattr(notes, "_issued_warnings", set())
 
 
 def _frame(n=300):
@@ -25,9 +25,9 @@ def _frame(n=300):
 
 def _recorded(action, work):
     with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter(action, RemarkWarning)
+        warnings.simplefilter(action, DataWarning)
         work()
-    return [one for one in found if one.category is RemarkWarning]
+    return [one for one in found if one.category is DataWarning]
 
 
 @pytest.mark.parametrize("make", [cd.NaiveBayes, cd.BayesClassifier])
@@ -39,7 +39,7 @@ def test_cross_validation_warns_once_at_the_line_that_asked_for_it(make):
 
     [one] = _recorded("default", work)
     assert one.filename == __file__
-    assert one.message.remark.column == "code"
+    assert one.message.note.column == "code"
     assert len(_recorded("always", work)) == 3
 
 
@@ -47,15 +47,15 @@ def test_a_loop_warns_once_and_another_column_again():
     def work():
         for i in range(5):
             with warnings.catch_warnings():  # by which Python forgets what was warned of
-                warn([Remark("left-out", f"column {i % 2}: {i} values", column=str(i % 2))], stacklevel=1)
+                issue_warnings([Note("left-out", f"column {i % 2}: {i} values", column=str(i % 2))], stacklevel=1)
 
     found = _recorded("default", work)
-    assert [one.message.remark.column for one in found] == ["0", "1"]
+    assert [one.message.note.column for one in found] == ["0", "1"]
     assert not _recorded("default", work)
 
 
 def test_a_cell_of_a_notebook_warns_again_when_it_is_run_again():
-    names = {"__name__": "__main__", "In": [""], "warn": warn, "Remark": Remark}
+    names = {"__name__": "__main__", "In": [""], "warn": issue_warnings, "Remark": Note}
     cell = compile("for _ in range(3):\n    warn([Remark('a', 'b')], stacklevel=1)", "cell.py", "exec")
     for _ in range(2):
         names["In"].append("")
@@ -64,10 +64,10 @@ def test_a_cell_of_a_notebook_warns_again_when_it_is_run_again():
 
 def test_errors_are_raised_if_they_are_asked_for():
     with warnings.catch_warnings():
-        warnings.simplefilter("error", RemarkWarning)
+        warnings.simplefilter("error", DataWarning)
         for _ in range(2):
-            with pytest.raises(RemarkWarning):
-                warn([Remark("left-out", "column 'a' is left out", "a")])
+            with pytest.raises(DataWarning):
+                issue_warnings([Note("left-out", "column 'a' is left out", "a")])
 
 
 def test_warnings_name_parameters_of_python():
@@ -77,7 +77,7 @@ def test_warnings_name_parameters_of_python():
     assert any("drop=['const']" in text for text in texts)
     assert any("na=['n/a']" in text for text in texts)
     assert not [text for text in texts if "--" in text]
-    assert any("--drop 'const'" in str(one.message.remark) for one in found)
+    assert any("--drop 'const'" in str(one.message.note) for one in found)
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_warnings_name_parameters_of_python():
     ],
 )
 def test_options_become_parameters(text, told):
-    assert in_python(text) == told
+    assert replace_options_with_parameters(text) == told

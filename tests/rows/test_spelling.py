@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import candide as cd
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat, parse_text_value
 from candide.errors import InputError
-from candide.rows.spelling import PLAIN, Spelling, value
 
 
-@pytest.mark.parametrize("how", [PLAIN, Spelling(date="%d.%m.%Y")])
+@pytest.mark.parametrize("how", [PLAIN_FORMAT, TextFormat(date="%d.%m.%Y")])
 def test_text_that_is_not_a_date_stays_text_and_empty_text_is_missing(how):
-    assert [value(text, how, "date") for text in ("soon", "", "  ", "NA")] == ["soon", None, None, None]
+    assert [parse_text_value(text, how, "date") for text in ("soon", "", "  ", "NA")] == ["soon", None, None, None]
 
 
 @pytest.mark.parametrize("text", ["soon"])

@@ -20,9 +20,9 @@ from tests.serve.client import ask
 from tests.serve.conftest import table
 
 from candide import store
+from candide.operations import fit_model
 from candide.serve import app
-from candide.tasks import learn
-from candide.tasks.wanted import example
+from candide.store.input_schema import example_row
 
 # Text that is no CSV, labels that no row has and the like fit the description, and are refused all the same.
 CHECKS = "--exclude-checks=positive_data_acceptance"
@@ -73,8 +73,8 @@ def get(client, path):
 def mutated(fitted, folder, requests, seed=0):
     """Good requests with bytes changed, cut and doubled."""
     rng, before, statuses = random.Random(seed), 0, {}
-    served = app(fitted, name="m", learn=folder / "mutated.db", target="fate")
-    described, row = ask(served, "/openapi.json").json["paths"], example(fitted)
+    served = app(fitted, name="m", journal_path=folder / "mutated.db", target="fate")
+    described, row = ask(served, "/openapi.json").json["paths"], example_row(fitted)
     lesson = {**row, "fate": "cut"}
     tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [v]} for k, v in row.items()]
     good = {"/predict": [row, row], "/explain": row, "/invocations": {"inputs": [row]}, "/learn": lesson}
@@ -101,7 +101,7 @@ def mutated(fitted, folder, requests, seed=0):
 
 def main(requests=100_000):
     columns, labels = table()
-    fitted = learn({**columns, "fate": labels}, "fate").fitted
+    fitted = fit_model({**columns, "fate": labels}, "fate").fitted
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         return by_description(fitted, folder, requests) | mutated(fitted, folder, requests)

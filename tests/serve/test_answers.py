@@ -11,9 +11,9 @@ import pytest
 from tests.serve.client import ask
 from tests.serve.conftest import documents, table
 
-from candide.rows.table import Table
+from candide.data.table import Table
+from candide.operations import predict
 from candide.serve import app
-from candide.tasks import predict
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
 
@@ -41,7 +41,7 @@ def expected(model, rows):
     columns = {known.get(name, name): [row.get(name) for row in rows] for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return predict(model, Table.of(columns)).to_pylist()
+        return predict(model, Table.from_data(columns)).to_pylist()
 
 
 def same(found, wanted):
@@ -141,25 +141,25 @@ def test_warnings_are_in_the_schema(served):
 
 
 def test_memory_of_values_is_bounded(models):
-    from candide.serve.rows import Reader
+    from candide.serve.rows import RowReader
 
-    reader = Reader(models["naive"])
+    reader = RowReader(models["naive"])
     for i in range(10_000):
-        reader.one({"height": float(i), "site": f"x{i}", "soil": "y" * 200})
-    assert max(len(column._kept) for column in reader._columns) <= 4096
-    assert not any(type(key) is str and len(key) > 100 for column in reader._columns for key in column._kept)
+        reader.read_row({"height": float(i), "site": f"x{i}", "soil": "y" * 200})
+    assert max(len(column._cache) for column in reader._columns) <= 4096
+    assert not any(type(key) is str and len(key) > 100 for column in reader._columns for key in column._cache)
 
 
 def test_explain_as_the_estimator_does(models):
-    from candide.explain.rows import explain
+    from candide.explain.decisions import explain_table
 
     rows = rows_for("bayes")[:6]
     told = ask(app(models["bayes"]), "/explain", rows).json
     columns = {str(n): [row.get(n) for row in rows] for n in models["bayes"].plan.columns}
-    for one, wanted in zip(told, explain(models["bayes"], columns), strict=True):
+    for one, wanted in zip(told, explain_table(models["bayes"], columns), strict=True):
         assert one["prediction"] == wanted.prediction
         assert one["log_odds"] == pytest.approx(wanted.log_odds)
-        assert [c["nats"] for c in one["columns"]] == pytest.approx([c.nats for c in wanted.contributions])
+        assert [c["nats"] for c in one["columns"]] == pytest.approx([c.log_odds for c in wanted.contributions])
     alone = ask(app(models["bayes"]), "/explain?by=column", {**rows[0], "kind": "oak"}).json
     assert {c["column"] for c in alone["columns"]} <= set(columns)
     assert alone["log_odds"] == pytest.approx(sum(c["nats"] for c in alone["columns"]) + alone["class_prior"])

@@ -127,7 +127,7 @@ class FakeProtocol:
 
 
 def connected(open_connections):
-    protocol = connections._timed(FakeProtocol)(open_connections)
+    protocol = connections._with_deadlines(FakeProtocol)(open_connections)
     protocol.connection_made(FakeTransport())
     return protocol
 
@@ -152,7 +152,7 @@ def test_a_request_that_is_worked_on_is_left_alone():
 
 
 def test_the_longest_waiting_makes_room(monkeypatch):
-    monkeypatch.setattr(connections, "most_connections", lambda: 3)
+    monkeypatch.setattr(connections, "max_connections", lambda: 3)
     every = set()
     working, first, second, third, fourth = [connected(set()) for _ in range(5)]
     working.cycle = SimpleNamespace(response_complete=False, more_body=False)
@@ -175,4 +175,4 @@ def test_the_longest_waiting_makes_room(monkeypatch):
 @pytest.mark.parametrize(("files", "most"), [(64, 32), (256, 156), (1024, 924), (1 << 20, 4096)])
 def test_connections_by_file_descriptors(monkeypatch, files, most):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
-    assert connections.most_connections() == most
+    assert connections.max_connections() == most

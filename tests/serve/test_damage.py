@@ -11,11 +11,11 @@ import pytest
 from tests.serve.test_fading import Time, of, ticked
 from tests.serve.test_learning import labelled, records, same_counts
 
+from candide.data.table import Table
 from candide.errors import InputError
-from candide.rows.table import Table
+from candide.operations import update
 from candide.serve.journal import Journal
 from candide.serve.learner import Learner
-from candide.tasks import update
 
 N = 40
 COMPACTED = 15  # entries that are in the counts that are kept
@@ -34,7 +34,7 @@ def dead(naive, rows, tmp_path_factory):
     for i, row in enumerate(rows):
         learner.learn(of(row), str(i)).result()
         if i == COMPACTED - 1:
-            ticked(learner)._keep()
+            ticked(learner)._write_snapshot()
     out = path.parent / "copy"
     out.mkdir()
     for name in ("state.db", "state.db-wal", "state.db-last"):
@@ -54,7 +54,7 @@ def path(dead, tmp_path):
 def after(naive, rows):
     """The model after the first n rows, for every n."""
     return [naive] + [
-        update(naive, Table.of({name: [row[name] for row in rows[: n + 1]] for name in rows[0]})).fitted
+        update(naive, Table.from_data({name: [row[name] for row in rows[: n + 1]] for name in rows[0]})).fitted
         for n in range(N)
     ]
 
@@ -81,7 +81,7 @@ def is_whole_or_said(found, naive, after, rows):
     """All rows, or as many fewer as was said: those before a place in the log."""
     if found is not None:
         fitted, cut = found
-        assert fitted.rows == 300 + N - cut
+        assert fitted.n_rows == 300 + N - cut
         same_counts(fitted, after[N - cut])
 
 
@@ -129,7 +129,7 @@ def test_a_file_with_a_bit_that_has_turned(dead, tmp_path, naive, after, rows):
         found = opened(path, naive)
         refused += found is None
         if found is not None and found[1]:
-            missing = found[0].census.class_weight.sum() - 300
+            missing = found[0].counts.class_weight.sum() - 300
             assert missing == N - found[1]
         elif found is not None:
             same_counts(found[0], after[N])
@@ -142,7 +142,7 @@ def test_a_damaged_entry_is_left_out(path, naive, after, rows):
         db.execute("UPDATE entry SET rows = CAST(replace(rows, 's', 't') AS BLOB) WHERE seq IN (3, ?)", (N - 1,))
     db.close()
     fitted, cut = opened(path, naive)
-    assert (fitted.rows, cut) == (300 + N - 1, 1)  # what is in the model is not asked for
+    assert (fitted.n_rows, cut) == (300 + N - 1, 1)  # what is in the model is not asked for
     learner = Learner(path, naive)
     assert learner.learn(of(rows[N - 2]), str(N - 2)).result().rows == 1
     same_counts(learner.fitted, after[N])
@@ -156,7 +156,7 @@ def test_a_damaged_entry_is_left_out(path, naive, after, rows):
     time.passes(4e8 + 10)
     with pytest.warns(UserWarning, match="entry 3 cannot be forgotten"):
         ticked(learner)  # all else is
-    assert learner.fitted.rows == 301
+    assert learner.fitted.n_rows == 301
     learner.close()
 
 
@@ -179,7 +179,7 @@ def test_a_file_that_is_gone(path, naive):
     assert path.with_name("state.db-wal").read_bytes() == log  # nothing is touched
     path.unlink()
     path.with_name("state.db-wal").unlink()
-    assert opened(path, naive)[0].rows == 300  # a file that is not there is a new one
+    assert opened(path, naive)[0].n_rows == 300  # a file that is not there is a new one
 
 
 def _turn(path, at, rng):

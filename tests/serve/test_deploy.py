@@ -13,7 +13,7 @@ from tests.docs.pages import DOCS
 
 from candide.cli.group import cli
 from candide.cli.run import main  # noqa: F401  every command
-from candide.serve.run import _DRAIN
+from candide.serve.run import _SHUTDOWN_SECONDS
 
 PAGE = (DOCS / "how-to" / "serve.md").read_text()
 
@@ -48,7 +48,7 @@ def test_the_unit(tmp_path):
     service = unit["Service"]
     given = parses(shlex.split(service["ExecStart"]))
     assert given["learn"].startswith(f"/var/lib/{service['StateDirectory']}/")  # nowhere else may it write
-    assert int(service["TimeoutStopSec"]) > _DRAIN
+    assert int(service["TimeoutStopSec"]) > _SHUTDOWN_SECONDS
     analyse = shutil.which("systemd-analyze")
     if analyse is None:
         pytest.skip("systemd-analyze is not installed")
@@ -64,11 +64,11 @@ def test_the_manifest(served):
     assert (made["apiVersion"], made["kind"]) == ("apps/v1", "Deployment")
     pod = made["spec"]["template"]
     assert made["spec"]["selector"]["matchLabels"] == pod["metadata"]["labels"]
-    assert pod["spec"]["terminationGracePeriodSeconds"] > _DRAIN
+    assert pod["spec"]["terminationGracePeriodSeconds"] > _SHUTDOWN_SECONDS
     [container] = pod["spec"]["containers"]
     [port] = [one["containerPort"] for one in container["ports"]]
     for name in ("startupProbe", "livenessProbe", "readinessProbe"):
         probe = container[name]["httpGet"]
         assert probe["port"] == port
-        assert served.paths[probe["path"]]["GET"].probe  # whoever asks
+        assert served.paths[probe["path"]]["GET"].is_probe  # whoever asks
     assert [one["name"] for one in container["env"]] == ["CANDIDE_TOKEN"]

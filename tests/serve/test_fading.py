@@ -16,11 +16,11 @@ from tests.serve.test_learning import labelled, records, same_counts
 import candide as cd
 from candide import store
 from candide.cli import run
+from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError
-from candide.rows.table import Table
-from candide.serve.fading import Fading
-from candide.serve.formats import Rows
+from candide.serve.formats import RequestRows
+from candide.serve.half_life import ExponentialDecay
 from candide.serve.learner import Learner
 
 DAY = 86_400.0
@@ -56,12 +56,12 @@ def ticked(learner):
 
 def dies(learner):
     """Let go of the file as if the server had died: what is kept is as it was, and the entries since."""
-    ticked(learner)._since = 0
+    ticked(learner)._rows_since_snapshot = 0
     learner.close()
 
 
 def of(row):
-    return Rows(1, {name: [value] for name, value in row.items()})
+    return RequestRows(1, {name: [value] for name, value in row.items()})
 
 
 def weighted(base, rows, weights, all_of_it):
@@ -69,9 +69,9 @@ def weighted(base, rows, weights, all_of_it):
     columns, y = table(300, seed=3)
     new = {name: [row[name] for row in rows] for name in rows[0]} if rows else {name: [] for name in (*columns, "fate")}
     whole = {name: column + new[name] for name, column in columns.items()}
-    plan, weight = base.census.plan, np.array([all_of_it] * 300 + list(weights))
-    read = base.read(Table.of(whole))
-    return base.with_census(arrays.count(read, y + new["fate"], weight, plan=plan.with_levels(read)))
+    plan, weight = base.counts.plan, np.array([all_of_it] * 300 + list(weights))
+    read = base.parse_table(Table.from_data(whole))
+    return base.with_counts(arrays.count_table(read, y + new["fate"], weight, plan=plan.with_levels(read)))
 
 
 def test_it_is_a_batch_with_weights(base, path):
@@ -94,26 +94,26 @@ def test_it_is_a_batch_with_weights(base, path):
     time.passes(11 * DAY)
     weights = [2.0 ** ((at - time.calendar) / half) for at in learned.values()]
     whole = 2.0 ** ((1_000 * DAY - time.calendar) / half)
-    same_counts(learner.now(), weighted(base, [rows[i] for i in learned], weights, whole))
-    assert learner.now().rows == 300 + len(learned)
+    same_counts(learner.current_model(), weighted(base, [rows[i] for i in learned], weights, whole))
+    assert learner.current_model().n_rows == 300 + len(learned)
     for i in learned:
         learner.forget_key(str(i)).result()
-    same_counts(learner.now(), weighted(base, [], [], whole))
-    assert learner.now().census.plan.parts == base.census.plan.parts  # no level is left of what is forgotten
+    same_counts(learner.current_model(), weighted(base, [], [], whole))
+    assert learner.current_model().counts.plan.parts == base.counts.plan.parts  # no level is left of what is forgotten
     learner.close()
 
 
 def test_time_passes_though_nothing_comes(naive, path):
     time, heard = Time(), []
     learner = Learner(path, naive, half_life=100.0, **time.both)
-    learner.changed = lambda fitted: lambda: heard.append(fitted)
+    learner.prepare_model = lambda fitted: lambda: heard.append(fitted)
     time.passes(200.0)
     ticked(learner)
     learner.close()
-    assert heard[-1].census.class_weight.sum() == pytest.approx(75.0)
+    assert heard[-1].counts.class_weight.sum() == pytest.approx(75.0)
     time.passes(50.0)
     learner = Learner(path, naive, half_life=100.0, **time.both)
-    assert learner.now().census.class_weight.sum() == pytest.approx(300 / 2**2.5)
+    assert learner.current_model().counts.class_weight.sum() == pytest.approx(300 / 2**2.5)
     learner.close()
 
 
@@ -121,15 +121,15 @@ def test_time_passes_though_nothing_comes(naive, path):
 @given(st.floats(0, 1e4), st.floats(0, 1e4), st.floats(0, 1e4))
 def test_weights_of_epochs(learned, later, span):
     """A weight is 2^-(age / half-life) in whatever units, and to turn these rounds nothing."""
-    fading, at = Fading(3.0, 0.0), sorted([learned, learned + later])
-    one, other = fading.epoch(at[1]), fading.epoch(at[1] + span)
-    assert fading.weight(at[0], one) * 2.0 ** max(one - other, -1000) in (
-        fading.weight(at[0], other),
+    fading, at = ExponentialDecay(3.0, 0.0), sorted([learned, learned + later])
+    one, other = fading.epoch_at(at[1]), fading.epoch_at(at[1] + span)
+    assert fading.row_weight(at[0], one) * 2.0 ** max(one - other, -1000) in (
+        fading.row_weight(at[0], other),
         pytest.approx(0.0, abs=1e-290),
     )
     age = (at[1] - at[0]) / 3.0
     if age < 900:
-        assert fading.weight(at[0], one) * fading.now(at[1], one) == pytest.approx(2.0**-age, rel=1e-9)
+        assert fading.row_weight(at[0], one) * fading.unit_weight(at[1], one) == pytest.approx(2.0**-age, rel=1e-9)
 
 
 def test_a_window(naive, path):
@@ -138,12 +138,12 @@ def test_a_window(naive, path):
     for i, row in enumerate(rows[:3]):
         learner.learn(of(row), str(i)).result()
         time.passes(10 * DAY)
-    assert learner.fitted.rows == 303
+    assert learner.fitted.n_rows == 303
     time.passes(1.0)
     learner.learn(of(rows[3]), "3").result()
     same_counts(learner.fitted, weighted(naive, rows[1:], [1.0] * 3, 1.0))
-    assert learner.forget_key("0").result().again  # it is gone already
-    assert learner.learn(of(rows[0]), "0").result().again
+    assert learner.forget_key("0").result().is_repeat  # it is gone already
+    assert learner.learn(of(rows[0]), "0").result().is_repeat
     learner.close()
 
 
@@ -156,10 +156,10 @@ def test_a_window_and_a_half_life(naive, path):
         time.passes(9 * DAY)
     ticked(learner)  # 36, 27, 18, 9 days old
     wanted = weighted(naive, rows[1:], [2.0**-2.7, 2.0**-1.8, 2.0**-0.9], 2.0**-3.6)
-    same_counts(learner.now(), wanted)
+    same_counts(learner.current_model(), wanted)
     learner.close()
     learner = Learner(path, naive, **both, **time.both)
-    same_counts(learner.now(), wanted)
+    same_counts(learner.current_model(), wanted)
     learner.close()
 
 
@@ -193,13 +193,13 @@ def test_clock_jumps(naive, path, jump, span):
     weights = [1.0] * 4 if span == "window" else [2.0 ** (-age / 30) for age in ages]
     wanted = weighted(naive, [rows[0], rows[1], rows[2], rows[2]], weights, weights[0])
     learner = again()
-    same_counts(learner.now(), wanted)
+    same_counts(learner.current_model(), wanted)
     time.passes(15 * DAY)
     ticked(learner)  # and time goes on as before
     if span == "window":
-        same_counts(learner.now(), weighted(naive, [rows[1], rows[2], rows[2]], [1.0] * 3, 1.0))
+        same_counts(learner.current_model(), weighted(naive, [rows[1], rows[2], rows[2]], [1.0] * 3, 1.0))
     else:
-        same_counts(learner.now(), wanted.scale(2.0**-0.5))
+        same_counts(learner.current_model(), wanted.scale(2.0**-0.5))
     learner.close()
 
 
@@ -212,13 +212,15 @@ def test_what_is_new_of_what_fades(naive, path, tmp_path):
         time.passes(1_000 * DAY)
         learner.learn(of(row), str(i)).result()
     weights = [2.0**-0.2, 2.0**-0.1, 1.0]
-    assert learner.own().census.class_weight.sum() == pytest.approx(sum(weights))
-    same_counts(naive.scale(2.0**-0.3).plus(learner.own().census), weighted(naive, rows, weights, 2.0**-0.3))
+    assert learner.learned_model().counts.class_weight.sum() == pytest.approx(sum(weights))
+    same_counts(
+        naive.scale(2.0**-0.3).add_counts(learner.learned_model().counts), weighted(naive, rows, weights, 2.0**-0.3)
+    )
     learner.close()
     for less, out in (([], "all"), (["--less", str(tmp_path / "base.candide")], "new")):
         command = ["export-state", str(path), *less, "-o", str(tmp_path / f"{out}.candide")]
         assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
-    whole, new = (store.load(tmp_path / f"{name}.candide").census for name in ("all", "new"))
+    whole, new = (store.load(tmp_path / f"{name}.candide").counts for name in ("all", "new"))
     assert (whole.n_rows, new.n_rows) == (303, 3)
     since = whole.class_weight.sum() / (sum(weights) + 300 * 2.0**-0.3)  # what has faded until it was exported
     assert since == pytest.approx(2.0**-0.1, rel=1e-3)
@@ -241,7 +243,7 @@ def test_all_that_fades(naive, path):
     time.passes(YEAR)
     learner.learn(of(row), "1").result()
     assert learner.fitted.labels.values == naive.labels.values
-    assert learner.fitted.census.class_weight.sum() == pytest.approx(1.0)
+    assert learner.fitted.counts.class_weight.sum() == pytest.approx(1.0)
     assert np.isfinite(learner.fitted.posterior({name: [value] for name, value in row.items() if name != "fate"})).all()
     assert learner.forget_key("0").result().rows == 1
     learner.close()
@@ -263,7 +265,7 @@ def test_whatever_comes(naive, path, seed):
         time.passes(rng.choice([0.0, 3600.0]))
         if what == "learn":
             some, n = [rng.choice(rows) for _ in range(rng.choice([1, 1, 3]))], n + 1
-            learner.learn(Rows(len(some), {k: [row[k] for row in some] for k in rows[0]}), str(n)).result()
+            learner.learn(RequestRows(len(some), {k: [row[k] for row in some] for k in rows[0]}), str(n)).result()
             live += [(str(n), row, time.calendar) for row in some]
         elif what == "key" and live:
             key = rng.choice(live)[0]
@@ -284,5 +286,5 @@ def test_whatever_comes(naive, path, seed):
     ticked(learner)
     fades = [2.0 ** (-(time.calendar - at) / how["half_life"]) if how["half_life"] else 1.0 for _, _, at in live]
     whole = 2.0 ** (-(time.calendar - 1_000 * DAY) / how["half_life"]) if how["half_life"] else 1.0
-    same_counts(learner.now(), weighted(naive, [row for _, row, _ in live], fades, whole))
+    same_counts(learner.current_model(), weighted(naive, [row for _, row, _ in live], fades, whole))
     learner.close()

@@ -10,21 +10,21 @@ from tests.serve.test_fading import DAY, Time, dies, of, ticked, weighted
 from tests.serve.test_learning import labelled, records, same_counts, sliced
 
 import candide as cd
-from candide.errors import InputError, NotWithinError
-from candide.rows.table import Table
-from candide.serve import found
-from candide.serve.formats import Rows
+from candide.data.table import Table
+from candide.errors import InputError, NotCountedError
+from candide.operations import update
+from candide.serve import row_lookup
+from candide.serve.formats import RequestRows
 from candide.serve.learner import Learner
-from candide.serve.problem import Problem
-from candide.tasks import update
+from candide.serve.problem import RequestProblem
 
 
 def many(columns):
-    return Rows(len(columns["fate"]), columns)
+    return RequestRows(len(columns["fate"]), columns)
 
 
 def with_rows(base, columns, at):
-    return update(base, Table.of({name: [column[i] for i in at] for name, column in columns.items()})).fitted
+    return update(base, Table.from_data({name: [column[i] for i in at] for name, column in columns.items()})).fitted
 
 
 def test_rows_go_where_they_were_learned(naive, path):
@@ -35,15 +35,15 @@ def test_rows_go_where_they_were_learned(naive, path):
     learner.learn(many(new), "ten").result()
     assert learner.forget(of(records(new)[2]), "gone").result().rows == 1
     same_counts(learner.fitted, with_rows(naive, new, [0, 1, 3, 4, 5, 6, 7, 8, 9]))
-    assert learner.learn(many(new), "ten").result().again  # as it came
-    assert learner.forget(of(records(new)[2]), "gone").result().again
+    assert learner.learn(many(new), "ten").result().is_repeat  # as it came
+    assert learner.forget(of(records(new)[2]), "gone").result().is_repeat
     for name in ("state.db", "state.db-wal"):
         assert b"nowhere else" not in path.with_name(name).read_bytes()
     learner.close()
     learner = Learner(path, naive)
     assert learner.forget_key("ten").result().rows == 9
     same_counts(learner.fitted, naive)
-    with pytest.raises(NotWithinError):
+    with pytest.raises(NotCountedError):
         learner.forget(of(records(new)[2])).result()  # a site that nothing is left of
     learner.close()
 
@@ -57,10 +57,10 @@ def test_what_was_learned_twice_goes_once(naive, path):
     time.passes(DAY)
     assert learner.forget(of(row)).result().rows == 1  # the latest
     same_counts(learner.fitted, weighted(naive, [row], [0.25], 0.25))
-    assert learner.forget_key("late").result().again
+    assert learner.forget_key("late").result().is_repeat
     assert learner.forget(of(row)).result().rows == 1
     same_counts(learner.fitted, weighted(naive, [], [], 0.25))
-    assert learner.forget_key("early").result().again
+    assert learner.forget_key("early").result().is_repeat
     learner.close()
 
 
@@ -87,7 +87,7 @@ def test_rows_of_the_model_that_it_began_with(naive, path, half_life):
     assert learner.forget(many(sliced(own, 4, 5))).result().rows == 1
     learner.close()
     learner = Learner(path, naive, half_life=half_life, **time.both)
-    same_counts(learner.now(), rest.scale(1.0 if half_life is None else 2.0**-1.5))
+    same_counts(learner.current_model(), rest.scale(1.0 if half_life is None else 2.0**-1.5))
     learner.close()
 
 
@@ -103,10 +103,10 @@ def test_rows_that_were_never_there(naive, path):
     with pytest.raises(InputError, match="knows no class") as told:
         learner.forget(of({**row, "fate": "burn"})).result()
     assert "start the server" not in told.value.remedy  # which may have been started so
-    with pytest.raises(Problem) as told:
+    with pytest.raises(RequestProblem) as told:
         learner.forget_key("never").result()
-    assert (told.value.status, told.value.place["value"]) == (404, "never")
-    with pytest.raises(Problem):
+    assert (told.value.status, told.value.location["value"]) == (404, "never")
+    with pytest.raises(RequestProblem):
         learner.forget_key("f").result()  # which forgot nothing, and is no key of rows
     assert learner.forget_key("a", "f").result().rows == 1  # under the key that was refused
     same_counts(learner.fitted, naive)
@@ -129,7 +129,7 @@ def test_a_row_however_it_is_spelled(naive, path):
     learner = Learner(path, naive)
     learner.learn(of({**new, "height": "12.0", "age": "30", "wet": "1"}), "text").result()
     learner.forget(of({**new, "height": 12, "age": 30.0})).result()
-    assert learner.forget_key("text").result().again
+    assert learner.forget_key("text").result().is_repeat
     learner.learn(of({**new, "site": "01"}), "one").result()
     with pytest.raises(InputError):
         learner.forget(of({**new, "site": "1"})).result()  # another level
@@ -141,7 +141,7 @@ def test_in_one_group(naive, path):
     rows = records(labelled(4, seed=57))
     learner = Learner(path, naive)
     hold, go = threading.Event(), threading.Event()
-    learner.changed = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
+    learner.prepare_model = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
     first = learner.learn(of(rows[0]), "0")
     hold.wait(20)
     asked = [learner.learn(of(rows[1]), "1"), learner.learn(of(rows[2]), "2"), learner.forget_key("1", "f1")]
@@ -183,9 +183,9 @@ def test_a_row_is_compared_once_for_each_spelling(path, monkeypatch):
     base = replace(cd.NaiveBayes().fit(columns, ["a", "b"] * 30).fitted_, target="fate")
     learner, asked = Learner(path, base), []
     learner.learn(many({"zip": ["01"] * 50, "size": [1] * 50, "fate": ["a"] * 50})).result()
-    real = found.meaning
-    monkeypatch.setattr(found, "meaning", lambda *given: asked.append(given) or real(*given))
-    with pytest.raises(NotWithinError):
+    real = row_lookup.count_row
+    monkeypatch.setattr(row_lookup, "count_row", lambda *given: asked.append(given) or real(*given))
+    with pytest.raises(NotCountedError):
         learner.forget(many({"zip": ["1"] * 40, "size": [1.0] * 40, "fate": ["a"] * 40})).result()
     assert len(asked) == 2
     assert learner.forget(many({"zip": ["01"] * 50, "size": [1.0] * 50, "fate": ["a"] * 50})).result().rows == 50
@@ -196,8 +196,8 @@ def test_a_row_is_compared_once_for_each_spelling(path, monkeypatch):
 
 def test_a_window_of_many_requests(naive, path, monkeypatch):
     """What is old goes at once, though no request comes and not all of it is taken out together."""
-    monkeypatch.setattr("candide.serve.learner._GROUP", 4)
-    monkeypatch.setattr("candide.serve.learner._OFTEN", 0.01)
+    monkeypatch.setattr("candide.serve.learner._MAX_GROUP", 4)
+    monkeypatch.setattr("candide.serve.learner._MAX_TICK_SECONDS", 0.01)
     time, rows = Time(), labelled(18, seed=12)
     learner = Learner(path, naive, window=DAY, **time.both)
     for row in records(rows):
@@ -230,6 +230,6 @@ def test_what_was_lost_beside_a_number_is_counted_again(naive, path):
     own = {**records(columns)[0], "fate": y[0]}
     assert learner.forget(of(own)).result().rows == 1
     learner.learn(of(wrong), "wrong again").result()
-    with pytest.raises(NotWithinError, match="so large"):
+    with pytest.raises(NotCountedError, match="so large"):
         learner.forget_key("wrong again").result()
     learner.close()

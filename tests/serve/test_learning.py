@@ -13,13 +13,13 @@ from tests.serve.conftest import table
 
 import candide as cd
 from candide import store
+from candide.data.table import Table
 from candide.errors import BusyError, InputError
-from candide.rows.table import Table
-from candide.serve import Limits, app, learned
-from candide.serve.formats import Rows
-from candide.serve.group import Asked
+from candide.operations import update
+from candide.serve import Limits, app, learned_rows
+from candide.serve.formats import RequestRows
+from candide.serve.group_commit import PendingRequest
 from candide.serve.learner import Learner
-from candide.tasks import update
 
 KINDS = {"naive": cd.NaiveBayes, "bayes": cd.BayesClassifier}
 
@@ -46,8 +46,8 @@ def base(request):
 
 def same_counts(one, other):
     assert one.labels.values == other.labels.values
-    np.testing.assert_allclose(one.census.class_weight, other.census.class_weight)
-    for a, b in zip(one.census.tallies, other.census.tallies, strict=True):
+    np.testing.assert_allclose(one.counts.class_weight, other.counts.class_weight)
+    for a, b in zip(one.counts.tallies, other.counts.tallies, strict=True):
         for name, state in a.arrays().items():
             np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
@@ -55,7 +55,7 @@ def same_counts(one, other):
 def test_learned_row_by_row_is_one_batch(base, path):
     new = labelled(60, seed=4)
     new["site"][5], new["soil"][6] = "s77", None  # a level that it has not met, and a gap
-    served = app(base, learn=path)
+    served = app(base, journal_path=path)
     rows = records(new)
     before = ask(served, "/predict", rows).json
     for i, row in enumerate(rows[:30]):
@@ -67,24 +67,26 @@ def test_learned_row_by_row_is_one_batch(base, path):
         }
     assert ask(served, "/learn", rows[30:], idempotency_key="rest").json["rows"] == 30
     assert ask(served, "/predict", rows).json != before
-    wanted = update(base, Table.of(new)).fitted
+    wanted = update(base, Table.from_data(new)).fitted
     same_counts(store.loads(ask(served, "/state").body), wanted)
     kept = served.scorer.fitted
     served.close()
-    again = app(base, learn=path)  # from the model that was kept
+    again = app(base, journal_path=path)  # from the model that was kept
     same_counts(again.scorer.fitted, wanted)
     same_counts(kept, wanted)
     for i in range(0, 30, 3):  # and by their keys they go again, though they are compacted
         assert ask(again, f"/forget?of=k{i}", b"", media="").json["rows"] == 1
     stay = [i for i in range(60) if i >= 30 or i % 3]
-    same_counts(again.scorer.fitted, update(base, Table.of({n: [c[i] for i in stay] for n, c in new.items()})).fitted)
+    same_counts(
+        again.scorer.fitted, update(base, Table.from_data({n: [c[i] for i in stay] for n, c in new.items()})).fitted
+    )
     again.close()
 
 
 def test_forgotten_as_if_never_seen(naive, path):
     new = labelled(20, seed=5)
     new["site"][0] = "somewhere else"
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     ask(served, "/learn?key=all", records(new))
     assert b"somewhere else" in path.read_bytes() + path.with_name("state.db-wal").read_bytes()
     assert ask(served, "/forget?key=gone", records(new)).json["rows"] == 20
@@ -102,7 +104,7 @@ def test_forgotten_as_if_never_seen(naive, path):
 
 
 def test_a_key_counts_once(naive, path):
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     row, other = records(labelled(2, seed=6))
     assert not ask(served, "/learn?key=a", row).json["again"]
     assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "again": True, "model_rows": 301}
@@ -123,7 +125,7 @@ def test_a_key_counts_once(naive, path):
 
 
 def test_what_cannot_be_counted_enters_nothing(naive, path):
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     row, other = records(labelled(2, seed=7))
     for change, column, value in [
         ({"fate": "burn"}, "fate", "burn"),
@@ -146,10 +148,10 @@ def test_what_cannot_be_counted_enters_nothing(naive, path):
 def test_a_bad_request_among_good_ones(naive, path):
     """Requests that fall into one group: those that can be counted are, and each is told its own outcome."""
     learner = Learner(path, naive)
-    good = [Rows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(6, seed=8))]
-    bad = Rows(1, {**good[0].columns, "height": ["tall"]})
+    good = [RequestRows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(6, seed=8))]
+    bad = RequestRows(1, {**good[0].columns, "height": ["tall"]})
     hold, go = threading.Event(), threading.Event()
-    learner.changed = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
+    learner.prepare_model = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
     first = learner.learn(good[0], "0")
     hold.wait(20)
     waiting = [learner.learn(rows, key) for rows, key in [(good[1], "1"), (bad, "2"), (good[2], "3"), (good[1], "1")]]
@@ -157,14 +159,14 @@ def test_a_bad_request_among_good_ones(naive, path):
     go.set()
     assert first.result().rows == 1
     assert [one.exception() is None for one in waiting] == [True, False, True, True, True, False, True]
-    assert [one.result().again for one in waiting if one.exception() is None] == [False, False, True, False, False]
-    assert learner.fitted.rows == 300 + 1 + 3 - 1
+    assert [one.result().is_repeat for one in waiting if one.exception() is None] == [False, False, True, False, False]
+    assert learner.fitted.n_rows == 300 + 1 + 3 - 1
     learner.close()
 
 
 def test_new_classes(naive, path):
     row = {**records(labelled(1, seed=9))[0], "fate": "burn"}
-    served = app(naive, learn=path, allow_new_classes=True)
+    served = app(naive, journal_path=path, allow_new_classes=True)
     assert ask(served, "/learn?key=b", row).status == 200
     assert "p_burn" in ask(served, "/predict", row).json
     ask(served, "/forget?of=b", b"", media="")
@@ -175,7 +177,7 @@ def test_new_classes(naive, path):
 @pytest.mark.parametrize("where", ["/learn", "/forget"])
 def test_columns_that_are_not_learned_are_named(naive, path, where):
     row = records(labelled(1, seed=9))[0]
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     assert "warnings" not in ask(served, "/learn", row).json
     [note] = ask(served, where, {**row, "weight": 5, "sites": "b"}).json["warnings"]
     assert (note["code"], note["columns"]) == ("column-unknown", ["weight", "sites"])
@@ -187,7 +189,7 @@ def test_columns_that_are_not_learned_are_named(naive, path, where):
 @pytest.mark.parametrize("label", ["", "  "])
 def test_an_empty_label_is_missing(naive, path, label):
     row = {**records(labelled(1, seed=9))[0], "fate": label}
-    served = app(naive, learn=path, allow_new_classes=True)
+    served = app(naive, journal_path=path, allow_new_classes=True)
     answer = ask(served, "/learn", row)
     assert answer.status == 422
     assert "the label is missing" in str(answer.json)
@@ -197,7 +199,7 @@ def test_an_empty_label_is_missing(naive, path, label):
 def test_nothing_left(path):
     columns = labelled(4, seed=1)
     fitted = cd.NaiveBayes(class_prior="uniform").fit({"age": columns["age"]}, ["a", "a", "b", "b"]).fitted_
-    served = app(fitted, learn=path, target="y")
+    served = app(fitted, journal_path=path, target="y")
     rows = [{"age": age, "y": y} for age, y in zip(columns["age"], "aabb", strict=True)]
     assert ask(served, "/forget", rows).status == 200
     assert ask(served, "/predict", {"age": 3}).status == 503
@@ -207,7 +209,7 @@ def test_nothing_left(path):
 
 def test_a_full_disk(naive, path):
     """Learning is refused, nothing of it is kept, and predicting goes on."""
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     db = served._learner.journal._db
     rows = records(labelled(200, seed=10))
     assert ask(served, "/learn?key=first", rows[:1]).status == 200
@@ -216,7 +218,7 @@ def test_a_full_disk(naive, path):
     assert answer.status == 503
     assert "same key" in answer.json["remedy"]
     assert ask(served, "/predict", rows[0]).status == 200
-    assert served.scorer.fitted.rows == 301
+    assert served.scorer.fitted.n_rows == 301
     db.execute("PRAGMA max_page_count=100000")
     assert ask(served, "/learn?key=more", rows).json["rows"] == 200
     served.close()
@@ -224,7 +226,7 @@ def test_a_full_disk(naive, path):
 
 def test_a_disk_that_takes_no_more(naive, path):
     """As where no file may grow: nothing of a request is kept, and it is taken once there is room."""
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     rows = records(labelled(400, seed=10))
     assert ask(served, "/learn?key=first", rows[0]).status == 200
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -234,22 +236,22 @@ def test_a_disk_that_takes_no_more(naive, path):
         assert [answer.status for answer in answers] == [503, 503]
         assert "same key" in answers[0].json["remedy"]
         assert ask(served, "/predict", rows[0]).status == 200
-        assert served.scorer.fitted.rows == 301
+        assert served.scorer.fitted.n_rows == 301
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert ask(served, "/learn?key=more", rows).json["rows"] == 400
     assert ask(served, "/forget?of=first", b"", media="").json["rows"] == 1
     served.close()
     learner = Learner(path, naive)
-    same_counts(learner.fitted, update(naive, Table.of(labelled(400, seed=10))).fitted)
+    same_counts(learner.fitted, update(naive, Table.from_data(labelled(400, seed=10))).fitted)
     learner.close()
 
 
 def test_an_answer_that_is_late(naive, path):
     """Whoever hears nothing in time is told the key by which it may be sent again, and counts once."""
-    served = app(naive, learn=path, limits=Limits(seconds=0.2))
-    held, go = served._learner.changed, threading.Event()
-    served._learner.changed = lambda fitted: (go.wait(20), held(fitted))[1]
+    served = app(naive, journal_path=path, limits=Limits(timeout_seconds=0.2))
+    held, go = served._learner.prepare_model, threading.Event()
+    served._learner.prepare_model = lambda fitted: (go.wait(20), held(fitted))[1]
     row = records(labelled(1, seed=15))[0]
     late = ask(served, "/learn", row)
     assert (late.status, late.headers["retry-after"]) == (503, "1")
@@ -260,20 +262,20 @@ def test_an_answer_that_is_late(naive, path):
     go.set()
     served.limits = Limits()
     assert ask(served, f"/learn?key={late.json['key']}", row).json["again"]
-    assert served.scorer.fitted.rows == 301
+    assert served.scorer.fitted.n_rows == 301
     served.close()
 
 
 def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
-    monkeypatch.setattr("candide.serve.journal._WAIT", 0.05)
+    monkeypatch.setattr("candide.serve.journal._LOCK_TIMEOUT", 0.05)
     learner = Learner(path, naive)
     with pytest.raises(BusyError):
         Learner(path, naive)
     learner.close()
-    moved = replace(naive.census, tallies=[tally + tally - tally.scale(1.5) for tally in naive.census.tallies])
+    moved = replace(naive.counts, tallies=[tally + tally - tally.scale(1.5) for tally in naive.counts.tallies])
     others = [
-        naive.plus(naive.census),
-        naive.with_census(moved),  # of the same classes and as many rows
+        naive.add_counts(naive.counts),
+        naive.with_counts(moved),  # of the same classes and as many rows
         replace(naive, settings=replace(naive.settings, class_prior=(0.9, 0.1))),
     ]
     for other in others:
@@ -326,7 +328,7 @@ def test_a_file_that_another_program_has_marked(naive, path, mark):
 
 
 def test_keys_of_any_letters(naive, path):
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     row = records(labelled(1, seed=6))[0]
     assert ask(served, "/learn", row, idempotency_key="é").json["key"] == "é"
     assert ask(served, "/forget?of=%C3%A9", method="POST").json["rows"] == 1
@@ -335,7 +337,7 @@ def test_keys_of_any_letters(naive, path):
 
 
 def test_who_may_teach(naive, path):
-    served = app(naive, learn=path, token="secret")
+    served = app(naive, journal_path=path, token="secret")
     row = records(labelled(1, seed=13))[0]
     assert ask(served, "/learn", row).status == 401
     assert ask(served, "/state").status == 401
@@ -360,7 +362,7 @@ def test_the_state_exported(naive, path, tmp_path):
     from candide.cli.group import cli
 
     assert run.cli is cli
-    served = app(naive, learn=path)
+    served = app(naive, journal_path=path)
     ask(served, "/learn", records(labelled(7, seed=14)))
     served.close()
     out = str(tmp_path / "out.candide")
@@ -373,13 +375,13 @@ def test_rows_with_gaps_are_counted_with_the_others(base):
     """What is missing is so beside text and beside numbers: one count, and the same as one for each row."""
     columns = labelled(40, seed=6)
     columns["soil"][:3], columns["age"][3:5], columns["kind"][5] = [None] * 3, [None] * 2, None
-    rows = [Rows(1, sliced(columns, i, i + 1)) for i in range(40)]
-    kept = [(learned.kept(one, base, "fate", False), 1.0) for one in rows]
-    assert len(list(learned._counted(base, kept, "fate"))) == 1
+    rows = [RequestRows(1, sliced(columns, i, i + 1)) for i in range(40)]
+    kept = [(learned_rows.encode_rows(one, base, "fate", False), 1.0) for one in rows]
+    assert len(list(learned_rows._count_rows(base, kept, "fate"))) == 1
     apart = base
     for one in kept:
-        apart = learned.plus(apart, [one], "fate")
-    same_counts(learned.plus(base, kept, "fate"), apart)
+        apart = learned_rows.add_rows(apart, [one], "fate")
+    same_counts(learned_rows.add_rows(base, kept, "fate"), apart)
 
 
 def test_a_request_that_leaves_no_estimate_fails_alone(path):
@@ -387,13 +389,18 @@ def test_a_request_that_leaves_no_estimate_fails_alone(path):
     columns, y = table(300, seed=3)
     fitted = cd.NaiveBayes(events={"height": "gaussian"}, estimate="mle").fit(columns, y).fitted_
     learner = Learner(path, replace(fitted, target="fate"), new_classes=True)
-    learner.changed = lambda fitted: lambda model=fitted.model: None
-    rows = [Rows(1, sliced(labelled(9, seed=1), i, i + 1)) for i in range(9)]
+    learner.prepare_model = lambda fitted: lambda model=fitted.model: None
+    rows = [RequestRows(1, sliced(labelled(9, seed=1), i, i + 1)) for i in range(9)]
     rows[4].columns["fate"][0] = "burn"
-    learner._answer([Asked(str(i), 1, 1, learned.kept(one, fitted, "fate", True)) for i, one in enumerate(rows)])
+    learner._answer(
+        [
+            PendingRequest(str(i), 1, 1, learned_rows.encode_rows(one, fitted, "fate", True))
+            for i, one in enumerate(rows)
+        ]
+    )
     found = [learner.learn(one, str(i)) for i, one in enumerate(rows)]
-    assert [one.result().again for i, one in enumerate(found) if i != 4] == [True] * 8
+    assert [one.result().is_repeat for i, one in enumerate(found) if i != 4] == [True] * 8
     with pytest.raises(InputError, match="burn"):
         found[4].result()
-    assert learner.fitted.rows == 308
+    assert learner.fitted.n_rows == 308
     learner.close()

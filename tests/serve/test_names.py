@@ -77,7 +77,7 @@ def test_notes_in_a_header(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_learned_class(name, path):
     base = cd.NaiveBayes().fit({"a": [1.5, 2.0, 3.2, 5.0] * 5}, ["x", "y", "y", "x"] * 5).fitted_
-    served = app(replace(base, target="kind"), learn=path, allow_new_classes=True)
+    served = app(replace(base, target="kind"), journal_path=path, allow_new_classes=True)
     try:
         for _ in range(3):
             assert ask(served, "/learn", {"a": 90.0, "kind": name}).status == 200
@@ -98,7 +98,7 @@ def test_two_classes_written_alike():
 
 def test_a_learned_class_written_like_another(path):
     base = cd.NaiveBayes().fit({"a": [1.5, 2.0, 3.2, 5.0] * 5}, ["x", "y", "y", "x"] * 5).fitted_
-    served = app(replace(base, target="kind"), learn=path, allow_new_classes=True)
+    served = app(replace(base, target="kind"), journal_path=path, allow_new_classes=True)
     try:
         for rows in ([{"a": 1.0, "kind": 7}, {"a": 1.0, "kind": "7"}], {"a": 1.0, "kind": 7}, {"a": 1.0, "kind": "7"}):
             assert ask(served, "/learn", rows).status in (200, 422)

@@ -11,10 +11,10 @@ from tests.serve.live import listening
 from tests.serve.test_learning import labelled, records, same_counts
 
 import candide as cd
+from candide.data.table import Table
 from candide.errors import InputError
-from candide.rows.table import Table
+from candide.operations import update
 from candide.serve import app, peers
-from candide.tasks import update
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +26,11 @@ def base():
 @pytest.fixture(autouse=True)
 def asked_by_hand(monkeypatch):
     """Peers are asked when a test says so."""
-    monkeypatch.setattr(peers.Peers, "start", lambda self, changed: None)
+    monkeypatch.setattr(peers.Peers, "start", lambda self, on_change: None)
 
 
 def with_rows(base, columns):
-    return update(base, Table.of(columns)).fitted
+    return update(base, Table.from_data(columns)).fitted
 
 
 def pull(served):
@@ -44,23 +44,23 @@ def test_three_that_learn_and_one_that_does_not(base, tmp_path):
     new["site"][3] = "met by the first alone"
     rows = records(new)
     with contextlib.ExitStack() as stack:
-        three = [app(base, learn=tmp_path / f"{i}.db", allow_new_classes=True) for i in range(3)]
+        three = [app(base, journal_path=tmp_path / f"{i}.db", allow_new_classes=True) for i in range(3)]
         where = [stack.enter_context(listening(one)) for one in three]
         for one in three:
             stack.callback(one.close)
-        everyone = [peers.Peers(where, one._learner.told, None) for one in three]
+        everyone = [peers.Peers(where, one._learner.fingerprint, None) for one in three]
         for one, others in zip(three, everyone, strict=True):
-            others.own, one._peers = one._learner.journal_id, others  # each is told of all, and so of itself
+            others.own_journal_id, one._peers = one._learner.journal_id, others  # each is told of all, and so of itself
         reader = app(base, peers=[*where, where[0].replace("127.0.0.1", "localhost")])  # and of one by two names
         for i, one in enumerate(three):
             assert ask(one, f"/learn?key={i}", rows[20 * i : 20 * i + 20]).status == 200
         for one in (*three, reader):
             for _ in range(2):
                 one._peers.pull()
-                one._heard()
+                one._apply_peers()
                 same_counts(one.scorer.fitted, with_rows(base, new))
         assert [told["rows"] for told in pull(reader)] == [20, 20, 20, 20]
-        assert [told["self"] for told in everyone[1].told()] == [False, True, False]
+        assert [told["self"] for told in everyone[1].status()] == [False, True, False]
         ask(three[0], "/learn?key=more", {**rows[0], "fate": "burn"})
         more = {name: [*column, column[0]] for name, column in new.items()}
         more["fate"][-1] = "burn"
@@ -81,7 +81,10 @@ def test_three_that_learn_and_one_that_does_not(base, tmp_path):
 def test_what_a_peer_cannot_tell(base, tmp_path, models):
     columns, y = table(300, seed=3)
     row = records(labelled(1, seed=72))[0]
-    learns, strange = app(base, learn=tmp_path / "a.db"), app(models["naive"], learn=tmp_path / "b.db", target="fate")
+    learns, strange = (
+        app(base, journal_path=tmp_path / "a.db"),
+        app(models["naive"], journal_path=tmp_path / "b.db", target="fate"),
+    )
     with listening(learns) as here, listening(strange) as there:
         reader = app(base, peers=[here, there, "http://127.0.0.1:9"])
         ask(learns, "/learn?key=k", row)
@@ -94,15 +97,15 @@ def test_what_a_peer_cannot_tell(base, tmp_path, models):
         ask(learns, "/forget", {name: column[0] for name, column in {**columns, "fate": y}.items()})
         with pytest.warns(UserWarning, match="were forgotten here"):
             assert pull(reader)[0]["rows"] == 1  # as it was heard last
-        assert reader.scorer.fitted.rows == 301
+        assert reader.scorer.fitted.n_rows == 301
     learns.close()
     strange.close()
     with pytest.raises(InputError, match="no address"):
-        app(base, learn=tmp_path / "c.db", peers=["somewhere"])
+        app(base, journal_path=tmp_path / "c.db", peers=["somewhere"])
 
 
 def test_peers_have_the_token(base, tmp_path):
-    learns = app(base, learn=tmp_path / "a.db", token="secret")
+    learns = app(base, journal_path=tmp_path / "a.db", token="secret")
     ask(learns, "/learn", records(labelled(1, seed=73))[0], authorization="Bearer secret")
     with listening(learns) as here:
         assert ask(learns, "/learned").status == 401
@@ -110,7 +113,7 @@ def test_peers_have_the_token(base, tmp_path):
         reader = app(base, peers=[here], token="secret")
         assert ask(reader, "/pull", b"", media="").status == 401
         assert ask(reader, "/pull", b"", media="", authorization="Bearer secret").json[0]["rows"] == 1
-        assert reader.scorer.fitted.rows == 301
+        assert reader.scorer.fitted.n_rows == 301
     learns.close()
 
 
@@ -120,7 +123,7 @@ def peered(base, tmp_path, names, **how):
     with contextlib.ExitStack() as stack:
         made, where = [], []
         for name in names:
-            made.append(app(base, learn=tmp_path / f"{name}.db", peers=[*where], **how.get(name, {})))
+            made.append(app(base, journal_path=tmp_path / f"{name}.db", peers=[*where], **how.get(name, {})))
             stack.callback(made[-1].close)
             where.append(stack.enter_context(listening(made[-1])))
         yield made
@@ -130,11 +133,11 @@ def test_a_peer_that_is_gone_fades_with_the_rest(base, tmp_path):
     lives = {"half_life": 1000.0}
     with peered(base, tmp_path, "ab", a=lives, b=lives) as (a, b):
         ask(a, "/learn", records(labelled(20, seed=72)))
-        b._peers.steady = lambda: 50.0
+        b._peers.monotonic = lambda: 50.0
         pull(b)
-        before = b._peers.together(b._fitted).census.class_weight.sum() - b._fitted.census.class_weight.sum()
-        b._peers.steady = lambda: 2050.0
-        after = b._peers.together(b._fitted).census.class_weight.sum() - b._fitted.census.class_weight.sum()
+        before = b._peers.add_to(b._fitted).counts.class_weight.sum() - b._fitted.counts.class_weight.sum()
+        b._peers.monotonic = lambda: 2050.0
+        after = b._peers.add_to(b._fitted).counts.class_weight.sum() - b._fitted.counts.class_weight.sum()
         assert after == pytest.approx(before / 4)
         assert before == pytest.approx(20, rel=0.1)
 
@@ -151,12 +154,12 @@ def test_peers_have_one_half_life(base, tmp_path):
 
 def test_a_copy_of_a_file_is_told(base, tmp_path):
     rows = records(labelled(9, seed=73))
-    first = app(base, learn=tmp_path / "a.db")
+    first = app(base, journal_path=tmp_path / "a.db")
     ask(first, "/learn", rows[:5])
     first.close()
     shutil.copy(tmp_path / "a.db", tmp_path / "b.db")
     with contextlib.ExitStack() as stack:
-        two = [app(base, learn=tmp_path / f"{name}.db") for name in "ab"]
+        two = [app(base, journal_path=tmp_path / f"{name}.db") for name in "ab"]
         where = [stack.enter_context(listening(one)) for one in two]
         for one in two:
             stack.callback(one.close)
@@ -167,18 +170,18 @@ def test_a_copy_of_a_file_is_told(base, tmp_path):
             told = pull(reader)
         assert [one["rows"] for one in told] == [7, 0]
         assert "a copy of the file" in told[1]["problem"]
-        assert reader.scorer.fitted.rows == base.rows + 7
+        assert reader.scorer.fitted.n_rows == base.n_rows + 7
 
 
 def test_rows_of_the_model_itself_are_not_told_as_new(base, tmp_path):
     """Once they are forgotten, what is new cannot be told apart, whatever was learned beside; nor after a restart."""
     columns, y = table(300, seed=3)
-    served = app(base, learn=tmp_path / "a.db")
+    served = app(base, journal_path=tmp_path / "a.db")
     ask(served, "/learn", records(labelled(30, seed=74)))
     assert ask(served, "/learned").status == 200
     assert ask(served, "/forget", {**records(columns)[0], "fate": y[0]}).status == 200
     assert ask(served, "/learned").status == 409
     served.close()
-    served = app(base, learn=tmp_path / "a.db")
+    served = app(base, journal_path=tmp_path / "a.db")
     assert ask(served, "/learned").status == 409
     served.close()

@@ -9,7 +9,7 @@ from tests.serve.client import ask, stream
 
 from candide.errors import InputError
 from candide.serve import Limits, app
-from candide.tasks.wanted import example
+from candide.store.input_schema import example_row
 
 
 def problem(answer, status):
@@ -111,7 +111,7 @@ def test_compressed_arrow_is_refused(served):
 
 
 def test_limits(models):
-    served = app(models["naive"], limits=Limits(body=200, rows=3, explained=1))
+    served = app(models["naive"], limits=Limits(max_body_bytes=200, max_rows=3, max_explained_rows=1))
     row = {"height": 2.0}
     problem(ask(served, "/predict", [row] * 4), 413)
     problem(ask(served, "/explain", [row] * 2), 413)
@@ -124,7 +124,7 @@ def test_limits(models):
 def test_a_body_that_does_not_come(models):
     import asyncio
 
-    served, out = app(models["naive"], limits=Limits(seconds=0.01)), []
+    served, out = app(models["naive"], limits=Limits(timeout_seconds=0.01)), []
 
     async def never():
         await asyncio.sleep(60)
@@ -141,7 +141,7 @@ def test_a_body_that_comes_slowly(models):
     """The time is that of the whole, however often some of it comes."""
     import asyncio
 
-    served, out = app(models["naive"], limits=Limits(seconds=0.05)), []
+    served, out = app(models["naive"], limits=Limits(timeout_seconds=0.05)), []
 
     async def drop():
         await asyncio.sleep(0.01)
@@ -176,22 +176,22 @@ def test_the_token(models):
 @pytest.mark.parametrize("token", ["", " ", "sécret", "a\nb"])
 def test_a_token_that_is_none(models, token, tmp_path):
     with pytest.raises(InputError, match="token"):
-        app(models["naive"], token=token, learn=tmp_path / "state.db", target="fate")
+        app(models["naive"], token=token, journal_path=tmp_path / "state.db", target="fate")
     assert not any(tmp_path.iterdir())
 
 
 def test_pages_of_others_change_nothing(models, tmp_path):
     """A page may send what needs no content type, and not see the answer: a key is forgotten for all that."""
-    served = app(models["naive"], learn=tmp_path / "state.db", target="fate")
+    served = app(models["naive"], journal_path=tmp_path / "state.db", target="fate")
     row = {**dict.fromkeys(("height", "age", "soil", "wet", "site", "kind")), "height": 2.0, "fate": "cut"}
     ask(served, "/learn?key=a", row)
-    rows = served._learner.fitted.rows
+    rows = served._learner.fitted.n_rows
     own, other = "http://localhost:8000", "http://evil.org"
     for said in ({"origin": other}, {"origin": "null"}, {"origin": f"{own}0"}, {"sec_fetch_site": "cross-site"},
                  {"sec_fetch_site": "same-site", "origin": own}):  # fmt: skip
         problem(ask(served, "/forget?of=a", method="POST", host="localhost:8000", **said), 403)
         assert ask(served, "/predict", {"height": 2.0}, host="localhost:8000", **said).status == 200
-    assert served._learner.fitted.rows == rows
+    assert served._learner.fitted.n_rows == rows
     for said in ({"origin": own}, {"sec_fetch_site": "same-origin", "origin": "https://proxy.org"}, {}):
         assert ask(served, "/learn", row, host="LOCALHOST:8000", **said).status == 200
     served.close()
@@ -199,20 +199,20 @@ def test_pages_of_others_change_nothing(models, tmp_path):
 
 def test_infinity_is_not_learned(models, tmp_path):
     """JSON would keep it as missing."""
-    served = app(models["naive"], learn=tmp_path / "state.db", target="fate")
+    served = app(models["naive"], journal_path=tmp_path / "state.db", target="fate")
     whole = {name: [None] for name in ("height", "soil", "wet", "site", "kind")} | {"fate": ["cut"]}
-    rows = served._learner.fitted.rows
+    rows = served._learner.fitted.n_rows
     for value in (float("inf"), float("-inf")):
         answer = ask(served, "/learn", stream({**whole, "age": [value]}), "application/vnd.apache.arrow.stream")
         assert problem(answer, 422)["column"] == "age"
     text = b"height,soil,wet,site,kind,fate,age\n,,,,,cut,inf\n"
     assert problem(ask(served, "/learn", text, "text/csv"), 422)["column"] == "age"
-    assert served._learner.fitted.rows == rows
+    assert served._learner.fitted.n_rows == rows
     served.close()
 
 
 def test_a_failure_tells_nothing_of_the_server(served, monkeypatch, capsys):
-    monkeypatch.setattr(served.scorer, "one", lambda row: 1 / 0)
+    monkeypatch.setattr(served.scorer, "score_row", lambda row: 1 / 0)
     told = problem(ask(served, "/predict", {"height": 2.0}), 500)
     assert "Zero" not in json.dumps(told)
     assert "ZeroDivisionError" in capsys.readouterr().err
@@ -252,7 +252,7 @@ def test_what_is_described_is_there(served):
 
 def test_every_answer_and_problem_is_described(models, tmp_path):
     """With the schema of each, and no name without a schema."""
-    served = app(models["naive"], learn=tmp_path / "state.db", target="fate", token="t")
+    served = app(models["naive"], journal_path=tmp_path / "state.db", target="fate", token="t")
     told = ask(served, "/openapi.json").json
     names = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(told)))
     assert names <= told["components"]["schemas"].keys()
@@ -283,7 +283,7 @@ def test_mutations_are_answered(models):
     rng = random.Random(0)
     for name in ("bayes", "documents"):
         served = app(models[name], name="m")
-        told, row = ask(served, "/openapi.json").json, example(served.scorer.fitted)
+        told, row = ask(served, "/openapi.json").json, example_row(served.scorer.fitted)
         tensors = [{"name": k, "shape": [1], "datatype": "BYTES", "data": [v]} for k, v in row.items()]
         good = {"/predict": [row, row], "/explain": row, "/invocations": {"inputs": [row]}}
         good["/v2/models/m/infer"] = {"inputs": tensors}

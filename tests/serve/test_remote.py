@@ -15,9 +15,9 @@ from tests.serve.test_answers import same
 
 from candide import store
 from candide.errors import InputError, SourceError
+from candide.operations import fit_model, predict, predict_remotely
+from candide.operations.connection import Connection
 from candide.serve import Limits, app
-from candide.tasks import learn, predict, predict_remotely
-from candide.tasks.connection import Connection
 
 
 def rows(n=500):
@@ -28,7 +28,7 @@ def rows(n=500):
 @pytest.fixture(scope="module")
 def server(models):
     """A server that takes few rows at a time."""
-    with listening(app(models["naive"], limits=Limits(rows=90))) as address:
+    with listening(app(models["naive"], limits=Limits(max_rows=90))) as address:
         yield address
 
 
@@ -77,10 +77,10 @@ def test_numbers_and_dates_are_read_as_they_were_spelled(tmp_path):
     labelled = [f"{line};{'yes' if i % 7 > 3 else 'no'}" for i, line in enumerate(lines)]
     (tmp_path / "old.csv").write_text("\n".join(["size;day;kind;good", *labelled]))
     (tmp_path / "new.csv").write_text("\n".join(["size;day;kind", *lines[:9], ";31/01/2024;b"]))
-    from candide.engines.reading import Reading
+    from candide.engines.reading import ReadOptions
 
-    fitted = learn(str(tmp_path / "old.csv"), "good", reading=Reading(na="?")).fitted
-    assert fitted.spelled
+    fitted = fit_model(str(tmp_path / "old.csv"), "good", reading=ReadOptions(na="?")).fitted
+    assert fitted.text_formats
     assert fitted.na
     with listening(app(fitted)) as server:
         new = str(tmp_path / "new.csv")
@@ -149,10 +149,10 @@ def busy(path, n):
 def test_a_server_that_fails_in_the_middle_leaves_the_file_as_it_was(models, path, monkeypatch, fault):
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     (path / "scored.csv").write_text('prediction,"p_before",log_density\nbefore,1,2\n')
-    served = app(models["naive"], limits=Limits(rows=90))
+    served = app(models["naive"], limits=Limits(max_rows=90))
     with failing(served, fault) as address, pytest.raises(SourceError) as error:
         predict_remotely(address, str(path / "rows.csv"), out=path / "scored.csv")
-    assert error.value.where == address
+    assert error.value.source == address
     assert "before" in (path / "scored.csv").read_text()
     assert {one.name for one in path.iterdir()} == {"rows.csv", "rows.parquet", "scored.csv"}
 
@@ -176,7 +176,7 @@ def test_other_servers(models, path):
 
 def test_classes_that_come_while_it_is_scored(models, path):
     calls = []
-    one, other = app(models["naive"], limits=Limits(rows=90)), app(models["documents"])
+    one, other = app(models["naive"], limits=Limits(max_rows=90)), app(models["documents"])
 
     async def changing(scope, receive, send):
         calls.append(scope["path"])

@@ -15,9 +15,9 @@ from tests.serve.test_run import started
 import candide as cd
 from candide import store
 from candide.cli import run
-from candide.rows.table import Table
+from candide.data.table import Table
+from candide.operations import update
 from candide.serve import app
-from candide.tasks import update
 
 
 def test_what_three_have_learned_adds_up(tmp_path):
@@ -36,7 +36,7 @@ def test_what_three_have_learned_adds_up(tmp_path):
         readers = [name for _, port in servers for name in ("--peer", f"http://127.0.0.1:{port}")]
         servers.append(started(path, *readers, "--quiet"))  # which learns nothing itself
         client = http.client.HTTPConnection("127.0.0.1", servers[-1][1], timeout=30)
-        wanted = app(update(base, Table.of(new)).fitted)
+        wanted = app(update(base, Table.from_data(new)).fitted)
         for _ in range(2):
             client.request("POST", "/pull")
             assert [told["rows"] for told in json.loads(client.getresponse().read())] == [10, 10, 10]
@@ -53,5 +53,5 @@ def test_what_three_have_learned_adds_up(tmp_path):
     asked = [["export-state", str(tmp_path / f"{i}.db"), "--less", path, "-o", parts[i]] for i in range(3)]
     for command in [*asked, ["merge", path, *parts, "-o", str(tmp_path / "all.candide")]]:
         assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
-    assert store.load(parts[0]).census.n_rows == 10
-    same_counts(store.load(tmp_path / "all.candide"), update(base, Table.of(new)).fitted)
+    assert store.load(parts[0]).counts.n_rows == 10
+    same_counts(store.load(tmp_path / "all.candide"), update(base, Table.from_data(new)).fitted)

@@ -16,12 +16,12 @@ from tests.serve.test_run import started
 import candide as cd
 from candide import store
 from candide.cli import run
+from candide.data.table import Table
 from candide.errors import BusyError
-from candide.rows.table import Table
+from candide.operations import update
 from candide.serve import app
 from candide.serve import run as running
 from candide.serve.learner import Learner
-from candide.tasks import update
 
 
 def test_it_stops_under_load(tmp_path, monkeypatch):
@@ -32,7 +32,7 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
     rows = records(labelled(50, seed=21))
     process, port = started(model, "--learn", str(state), "--window", "60d")
     try:
-        monkeypatch.setattr("candide.serve.journal._WAIT", 0.05)
+        monkeypatch.setattr("candide.serve.journal._LOCK_TIMEOUT", 0.05)
         second = CliRunner().invoke(run.cli, ["serve", model, "--learn", str(state), "--port", "0"])
         assert isinstance(second.exception, BusyError)
         assert "in use by another process" in str(second.exception)
@@ -68,7 +68,9 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
                 talker.forgotten.add(key)
         counted |= {key: row for key, row in talker.learned.items() if key not in talker.forgotten}
     held = [rows[row] for row in counted.values()]
-    same_counts(learner.fitted, update(base, Table.of({name: [row[name] for row in held] for name in rows[0]})).fitted)
+    same_counts(
+        learner.fitted, update(base, Table.from_data({name: [row[name] for row in held] for name in rows[0]})).fitted
+    )
     learner.close()
 
 
@@ -91,7 +93,7 @@ def test_signals_amid_each_other(models, monkeypatch):
     monkeypatch.setattr(running, "threading", SimpleNamespace(Timer=Timer))
     running.run(
         app(models["naive"], log=None),
-        running.listen("127.0.0.1", 0),
+        running.open_socket("127.0.0.1", 0),
         "127.0.0.1",
         lambda _: signal.raise_signal(signal.SIGTERM),
     )

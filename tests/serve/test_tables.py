@@ -7,8 +7,8 @@ import pytest
 from tests.serve.client import ask, stream
 from tests.serve.test_problems import problem
 
+from candide.operations import predict
 from candide.serve import Limits, app
-from candide.tasks import predict
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
 
@@ -71,7 +71,7 @@ def test_a_quote_that_is_not_closed(served, last):
 
 
 def test_columns_are_counted_before_they_are_made(models):
-    served = app(models["naive"], limits=Limits(columns=5, cells=12))
+    served = app(models["naive"], limits=Limits(max_columns=5, max_cells=12))
     names = [f"c{i}" for i in range(6)]
     row = dict.fromkeys(names, 1)
     split = {"dataframe_split": {"columns": names, "data": [[1] * 6]}}
@@ -100,7 +100,7 @@ def test_keys_of_each_row_its_own(served):
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary()])
 def test_text_that_is_said_once_for_many_rows(models, kind):
-    served = app(models["naive"], limits=Limits(body=200_000))
+    served = app(models["naive"], limits=Limits(max_body_bytes=200_000))
     text = pa.array(["x" * 1000, "clay"]).cast(kind)
     for at, status in [(0, 413), (1, 200)]:
         coded = pa.DictionaryArray.from_arrays(pa.array([at, None] * 300, pa.int8()), text)

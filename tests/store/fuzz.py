@@ -146,7 +146,7 @@ def _raw(rng: random.Random, header: dict) -> str:
 
 def attempt(path: Path, rows: dict) -> str:
     """What became of loading a file, and of asking what was loaded."""
-    from candide.rows.table import Table
+    from candide.data.table import Table
 
     try:
         model = store.load(path)
@@ -154,7 +154,7 @@ def attempt(path: Path, rows: dict) -> str:
         return "refused"
     try:
         with np.errstate(all="ignore"):
-            model.posterior(Table.of({name: rows.get(name, rows["age"]) for name in model.plan.columns}))
+            model.posterior(Table.from_data({name: rows.get(name, rows["age"]) for name in model.plan.columns}))
     except CandideError:
         return "loaded, and says what it cannot do"
     return "loaded"

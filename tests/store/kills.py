@@ -15,7 +15,7 @@ from pathlib import Path
 
 from candide import store
 from candide.demo import garden
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 
 # Adds the garden to the file again and again, and says so after each time.
 UPDATER = """
@@ -33,7 +33,7 @@ for _ in range(int(sys.argv[2])):
 def _part() -> str:
     """The garden as a file: quicker to load than to make."""
     path = Path(tempfile.mkdtemp()) / "garden.candide"
-    store.save(Fitted(garden()), path)
+    store.save(FittedModel(garden()), path)
     return str(path)
 
 
@@ -49,7 +49,7 @@ def updater(path: Path, times: int) -> subprocess.Popen:
 def run(kills: int, seed: int, folder: Path) -> Counter:
     """Kill so many updaters; an AssertionError if a file is not a sum of whole updates, or lacks one that was told."""
     rng, path, found, expected = random.Random(seed), folder / "m.candide", Counter(), 1
-    store.save(Fitted(garden()), path)
+    store.save(FittedModel(garden()), path)
     process, start = updater(path, 10), time.monotonic()
     process.communicate()
     expected, takes = 11, (time.monotonic() - start) / 10
@@ -59,15 +59,15 @@ def run(kills: int, seed: int, folder: Path) -> Counter:
         process.send_signal(signal.SIGKILL)
         told, _ = process.communicate()
         fitted = store.load(path)
-        updates, rest = divmod(fitted.census.n_rows, 300)
+        updates, rest = divmod(fitted.counts.n_rows, 300)
         said = told.count("done\n")
         assert rest == 0, "half an update"
         assert expected + said <= updates <= expected + said + 1, "an update was lost, or came from nowhere"
-        assert (fitted.census.class_weight == 100.0 * updates).all()
+        assert (fitted.counts.class_weight == 100.0 * updates).all()
         found["killed before it could say so" if updates > expected + said else "killed between"] += 1
         expected = updates
     found["updates"] = expected - 11
-    store.update(path, lambda fitted: fitted)  # no lock is left that would hold it up
+    store.update_file(path, lambda fitted: fitted)  # no lock is left that would hold it up
     return found
 
 
@@ -93,16 +93,16 @@ def run_commands(kills: int, seed: int, folder: Path) -> Counter:
             process.send_signal(signal.SIGKILL)
         ended = process.wait() == 0
         fitted = store.load(path, verify=True)
-        updates, rest = divmod(fitted.census.n_rows, 300)
+        updates, rest = divmod(fitted.counts.n_rows, 300)
         assert rest == 0, "half an update"
         assert updates == expected + 1 if ended else expected <= updates <= expected + 1, "an update was lost"
-        assert (fitted.census.class_weight == 150.0 * updates).all()
+        assert (fitted.counts.class_weight == 150.0 * updates).all()
         found[
             "ended before" if ended else "killed, the new model" if updates > expected else "killed, the old model"
         ] += 1
         expected, turn = updates, turn + (not ended)
     subprocess.run([*command, "update", path, rows, "--wait", "1"], check=True, **quiet)  # no lock is left
-    assert store.load(path).census.n_rows == 300 * (expected + 1)
+    assert store.load(path).counts.n_rows == 300 * (expected + 1)
     return found
 
 

@@ -7,7 +7,7 @@ from test_hostile import forge, tell
 import candide as cd
 from candide import store
 from candide.errors import ModelFileError
-from candide.estimators.validation import frozen
+from candide.estimators.validation import freeze
 from candide.events import Gaussian, Multinomial, Text
 from candide.priors import Dirichlet, Jeffreys, NormalInverseWishart
 
@@ -20,7 +20,7 @@ FULL = Gaussian(covariance="full")
 
 MODELS = {
     "text as a table": (cd.NaiveBayes({"text": "text"}), {"text": TEXTS}, SAID),
-    "text under a prior of the model": (cd.NaiveBayes({"text": "text"}, priors=Dirichlet(0.1)), {"text": TEXTS}, SAID),
+    "text under a prior of the model": (cd.NaiveBayes({"text": "text"}, param_priors=Dirichlet(0.1)), {"text": TEXTS}, SAID),
     "characters": (cd.TextNB(analyzer="char_wb", weights=None), TEXTS, SAID),
     "text under an own prior": (cd.NaiveBayes({"text": Text(prior=Jeffreys())}), {"text": TEXTS}, SAID),
     "text, chosen": (cd.NaiveBayes({"text": "text"}, select=1), {"text": TEXTS}, SAID),
@@ -50,7 +50,7 @@ MODELS |= {
 
 
 def same_settings(again, model):
-    assert frozen(again.get_params(deep=False)) == frozen(model.get_params(deep=False))
+    assert freeze(again.get_params(deep=False)) == freeze(model.get_params(deep=False))
 
 
 @pytest.mark.parametrize("detail", ["tally", "score"])
@@ -94,7 +94,7 @@ def test_the_usual_class_prior_of_documents_stays_the_usual_one(tmp_path):
 
 def test_an_updated_file_is_still_of_its_class(tmp_path):
     cd.GaussianBayes("diagonal").fit(ROWS, Y).save(tmp_path / "m")
-    store.update(tmp_path / "m", lambda fitted: fitted + fitted)
+    store.update_file(tmp_path / "m", lambda fitted: fitted + fitted)
     assert type(cd.load(tmp_path / "m")) is cd.GaussianBayes
 
 
@@ -143,4 +143,4 @@ def test_long_events_are_kept_in_the_plan(tmp_path):
     model.save(tmp_path / "m")
     again = cd.load(tmp_path / "m")
     assert again.fitted_.plan == model.fitted_.plan
-    assert again.unlearn({name: x[:1] for name, x in X.items()}, [0]).census_.n_rows == 5
+    assert again.forget({name: x[:1] for name, x in X.items()}, [0]).counts_.n_rows == 5

@@ -12,12 +12,12 @@ import pytest
 from candide import files, store
 from candide.demo import garden
 from candide.errors import BusyError, InputError, ModelFileError
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 
 
 @pytest.fixture
 def path(tmp_path):
-    store.save(Fitted(garden()), tmp_path / "m.candide")
+    store.save(FittedModel(garden()), tmp_path / "m.candide")
     return tmp_path / "m.candide"
 
 
@@ -26,7 +26,7 @@ def test_two_processes_updating_a_hundred_times_each_lose_nothing(path):
     for process in processes:
         process.communicate()
         assert process.returncode == 0
-    assert store.load(path).census.n_rows == 300 * 201
+    assert store.load(path).counts.n_rows == 300 * 201
     assert [p.name for p in path.parent.iterdir()] == ["m.candide"]
 
 
@@ -42,23 +42,23 @@ def test_the_command_killed_at_random_moments_leaves_the_file_whole(tmp_path):
 def test_threads_take_turns_too(path):
     def work():
         for _ in range(10):
-            store.update(path, lambda fitted: fitted + Fitted(garden()))
+            store.update_file(path, lambda fitted: fitted + FittedModel(garden()))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.load(path).census.n_rows == 300 * 41
+    assert store.load(path).counts.n_rows == 300 * 41
 
 
 def test_who_waits_too_long_is_told(path):
-    with files.locked(path):
+    with files.lock_file(path):
         start = time.monotonic()
         with pytest.raises(BusyError, match=r"is being changed by another process; waited 0\.2 s"):
-            store.update(path, lambda fitted: fitted, wait=0.2)
+            store.update_file(path, lambda fitted: fitted, wait=0.2)
         assert time.monotonic() - start < 5
-    store.update(path, lambda fitted: fitted, wait=0)
+    store.update_file(path, lambda fitted: fitted, wait=0)
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(path):
@@ -69,20 +69,20 @@ def test_the_lock_of_a_process_that_was_killed_is_free(path):
     process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
     assert process.stdout.readline()
     with pytest.raises(BusyError):
-        store.update(path, lambda fitted: fitted, wait=0)
+        store.update_file(path, lambda fitted: fitted, wait=0)
     process.kill()
     process.communicate()
     assert (path.parent / ".m.candide.lock").exists()
-    store.update(path, lambda fitted: fitted, wait=1)
+    store.update_file(path, lambda fitted: fitted, wait=1)
     assert not (path.parent / ".m.candide.lock").exists()
 
 
 def test_a_change_that_fails_leaves_the_file_and_no_lock(path):
     before = path.read_bytes()
     with pytest.raises(InputError):
-        store.update(path, lambda fitted: fitted - (fitted + fitted))
+        store.update_file(path, lambda fitted: fitted - (fitted + fitted))
     with pytest.raises(RuntimeError):
-        store.update(path, lambda fitted: (_ for _ in ()).throw(RuntimeError()))
+        store.update_file(path, lambda fitted: (_ for _ in ()).throw(RuntimeError()))
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["m.candide"]
 
@@ -95,7 +95,7 @@ def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space"):
-        store.save(Fitted(garden()), path)
+        store.save(FittedModel(garden()), path)
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["m.candide"]
 
@@ -105,7 +105,7 @@ def test_the_file_and_then_its_folder_reach_the_disk(path, monkeypatch):
     fsync, replace = os.fsync, os.replace
     monkeypatch.setattr(os, "fsync", lambda h: (synced.append(os.path.isdir(f"/proc/self/fd/{h}")), fsync(h)))
     monkeypatch.setattr(os, "replace", lambda a, b: (replaced.append(len(synced)), replace(a, b)))
-    store.save(Fitted(garden()), path)
+    store.save(FittedModel(garden()), path)
     assert synced == [False, True]
     assert replaced == [1]
 
@@ -115,12 +115,12 @@ def test_temporary_files_left_long_ago_are_swept(path):
     old.touch()
     new.touch()
     os.utime(old, (1, 1))
-    store.update(path, lambda fitted: fitted)
+    store.update_file(path, lambda fitted: fitted)
     assert not old.exists()
     assert new.exists()
 
 
 def test_updating_what_is_not_there_makes_nothing(tmp_path):
     with pytest.raises(ModelFileError, match="no such file"):
-        store.update(tmp_path / "absent.candide", lambda fitted: fitted)
+        store.update_file(tmp_path / "absent.candide", lambda fitted: fitted)
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from tests.model_cases import MODELS, labels_of
 from candide import BayesClassifier, TextNB, store
 from candide.demo import garden
 from candide.errors import InputError, ModelFileError
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 from candide.store import container
 
 
@@ -40,16 +40,16 @@ def _unsealed(file):
 
 @pytest.fixture
 def path(tmp_path):
-    store.save(Fitted(garden()), tmp_path / "m.candide")
+    store.save(FittedModel(garden()), tmp_path / "m.candide")
     return tmp_path / "m.candide"
 
 
 def forge(path, change):
     """Rewrite a file after ``change`` has had its header and arrays, with the right checksums."""
-    header, arrays = container.unpack(memoryview(path.read_bytes()), verify=True)
+    header, arrays = container.unpack_container(memoryview(path.read_bytes()), verify=True)
     arrays = {name: array.copy() for name, array in arrays.items()}
     change(header, arrays)
-    path.write_bytes(b"".join(bytes(piece) for piece in container.pack(header, arrays)))
+    path.write_bytes(b"".join(bytes(piece) for piece in container.pack_container(header, arrays)))
 
 
 def put(name, at, value):
@@ -95,13 +95,13 @@ def tell(value, *keys):
             "a plain value or an object",
         ),
         (tell("NaiveBayes", "estimator"), "wrong type"),
-        (tell({"x": {"decimal": "x"}}, "spelled"), "no spelling"),
-        (tell({"x": {"date": "%s'; DROP"}}, "spelled"), "no spelling"),
-        (tell({"x": {"unit": "(a+)+"}}, "spelled"), "no spelling"),
-        (tell({"x": {"decimal": 1}}, "spelled"), "not text"),
-        (tell({"x": {"missing": [1]}}, "spelled"), "not text"),
-        (tell({"x": {"missing": "na"}}, "spelled"), "not text"),
-        (tell({"x": {"wings": ""}}, "spelled"), "is expected"),
+        (tell({"x": {"decimal": "x"}}, "text_formats"), "no spelling"),
+        (tell({"x": {"date": "%s'; DROP"}}, "text_formats"), "no spelling"),
+        (tell({"x": {"unit": "(a+)+"}}, "text_formats"), "no spelling"),
+        (tell({"x": {"decimal": 1}}, "text_formats"), "not text"),
+        (tell({"x": {"missing": [1]}}, "text_formats"), "not text"),
+        (tell({"x": {"missing": "na"}}, "text_formats"), "not text"),
+        (tell({"x": {"wings": ""}}, "text_formats"), "is expected"),
         (tell([1], "na"), "not text"),
         (tell("na", "na"), "wrong type"),
         (tell([], "parts"), "no parts"),
@@ -229,7 +229,7 @@ def test_offsets_are_never_read_from_the_file(path):
 )
 def test_a_header_that_is_no_plain_json_is_refused(text):
     with pytest.raises(ModelFileError):
-        container.parse(text.encode())
+        container.parse_json(text.encode())
 
 
 def test_a_header_longer_than_allowed_is_refused_before_it_is_read(tmp_path):
@@ -262,5 +262,5 @@ def test_saving_too_much_for_a_header_is_an_error_now(tmp_path):
     from candide.errors import InputError
 
     with pytest.raises(InputError, match="room for"):
-        container.pack({"names": ["x" * 1000] * 2000}, {})
+        container.pack_container({"names": ["x" * 1000] * 2000}, {})
     assert json.loads("{}") == {}

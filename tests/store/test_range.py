@@ -13,11 +13,11 @@ from tests.serve.client import ask
 import candide as cd
 from candide import store
 from candide.cli.run import cli
-from candide.encode import Identity
-from candide.errors import CandideError, InputError, TooLargeError
+from candide.encoding import Identity
+from candide.errors import CandideError, InputError, SumTooLargeError
 from candide.serve import app
-from candide.tally import CoMoments, Levels, Moments, Spec, Sums
-from candide.tally.base import LARGEST
+from candide.tally import CoMoments, LevelTally, Moments, Sums, TallySpec
+from candide.tally.base import MAX_SUM
 
 TOO_LARGE = {"gaussian": 1e151, "poisson": 1e299, "exponential": 1e301, "multinomial": 1e301, "negativebinomial": 1e301}
 
@@ -39,7 +39,7 @@ def test_update_refuses_what_it_could_not_read_again(event, value, tmp_path):
     before = path.read_bytes()
     new = write(tmp_path / "new.csv", {"x": [3, value], "y": ["a", "b"]})
     found = CliRunner().invoke(cli, ["update", str(path), new])
-    assert isinstance(found.exception, TooLargeError)
+    assert isinstance(found.exception, SumTooLargeError)
     assert found.exception.column == "x"
     assert path.read_bytes() == before
 
@@ -48,10 +48,10 @@ def test_update_refuses_what_it_could_not_read_again(event, value, tmp_path):
 def test_fit_names_column_row_and_value(event, value):
     data = rows()
     data["x"][7] = value
-    with pytest.raises(TooLargeError) as caught:
+    with pytest.raises(SumTooLargeError) as caught:
         cd.NaiveBayes(event).fit({"x": data["x"]}, data["y"])
     assert (caught.value.column, caught.value.row, caught.value.value) == ("x", 7, value)
-    with pytest.raises(TooLargeError) as caught:
+    with pytest.raises(SumTooLargeError) as caught:
         cd.fit(data, "y", events={"x": event}, model="naive")
     assert caught.value.column == "x"
 
@@ -59,14 +59,14 @@ def test_fit_names_column_row_and_value(event, value):
 def test_merging_and_scaling_stop_at_the_bound(tmp_path):
     y = ["a", "b"]
     one = cd.NaiveBayes("gaussian").fit({"z": [1.0, 2.0], "x": [9e149, 1.0]}, y)
-    with pytest.raises(TooLargeError) as caught:
+    with pytest.raises(SumTooLargeError) as caught:
         one + one
     assert caught.value.column == "x"
-    with pytest.raises(TooLargeError):
+    with pytest.raises(SumTooLargeError):
         one.fitted_.scale(2.0)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(SumTooLargeError):
         cd.NaiveBayes("gaussian").fit({"x": [1e80, 1.0]}, y, sample_weight=[1e149, 1.0])
-    with pytest.raises(TooLargeError):
+    with pytest.raises(SumTooLargeError):
         cd.NaiveBayes("gaussian").fit({"x": [1.0, 1.0]}, y, sample_weight=[1e151, 1.0])
     one.save(tmp_path / "m")
     assert np.isfinite(cd.load(tmp_path / "m").predict_proba({"z": [1.0], "x": [5.0]})).all()
@@ -85,27 +85,29 @@ TALLIES = {
     Moments: lambda big: Moments(np.array([[1.0, 1.0]]), np.array([[0.0, 0.0]]), np.array([[1.0, big]])),
     CoMoments: lambda big: CoMoments(np.array([[2.0]]), np.zeros((1, 2)), np.array([[[1.0, 0.0], [0.0, big]]])),
     Sums: lambda big: Sums(np.ones((1, 2)), np.array([[1.0, big]]), np.zeros((1, 2)), True),
-    Levels: lambda big: Levels(np.array([[1.0, big]]), np.array([0, 1, 2])),
+    LevelTally: lambda big: LevelTally(np.array([[1.0, big]]), np.array([0, 1, 2])),
 }
 
 
 @pytest.mark.parametrize("kind", TALLIES)
 def test_every_tally_knows_the_bound(kind):
-    assert TALLIES[kind](0.99 * LARGEST).too_large() is None
-    for big in (1.01 * LARGEST, np.inf, np.nan):
-        assert TALLIES[kind](big).too_large() == (0, 1)
+    assert TALLIES[kind](0.99 * MAX_SUM).find_too_large() is None
+    for big in (1.01 * MAX_SUM, np.inf, np.nan):
+        assert TALLIES[kind](big).find_too_large() == (0, 1)
 
 
 def test_squares_of_a_mean_count_too():
-    one = Moments.of(np.array([[1e151]]), np.array([0]), n_classes=1, spec=Spec.alike("moments", Identity(), 1))
+    one = Moments.from_rows(
+        np.array([[1e151]]), np.array([0]), n_classes=1, spec=TallySpec.from_encoding("moments", Identity(), 1)
+    )
     assert one.m2[0, 0] == 0.0
-    assert one.too_large() == (0, 0)
+    assert one.find_too_large() == (0, 0)
 
 
 def test_a_served_model_answers_for_nothing_that_it_cannot_read_again(tmp_path):
     base = replace(cd.fit(rows(), "y", model="naive", events={"x": "gaussian"}).fitted_, target="y")
     path = tmp_path / "state.db"
-    served = app(base, learn=path)
+    served = app(base, journal_path=path)
     assert ask(served, "/learn?key=good", {"x": 3.0, "y": "a"}).status == 200
     answer = ask(served, "/learn?key=bad", {"x": 1e151, "y": "a"})
     assert answer.status == 422
@@ -114,36 +116,36 @@ def test_a_served_model_answers_for_nothing_that_it_cannot_read_again(tmp_path):
     assert ask(served, "/learn?key=more", {"x": 9e149, "y": "a"}).status == 422  # the two together are too large
     assert ask(served, "/forget?of=most", b"", media="").status == 200
     assert ask(served, "/learn?key=also", {"x": 4.0, "y": "b"}).status == 200
-    kept = served.scorer.fitted.census.n_rows
+    kept = served.scorer.fitted.counts.n_rows
     served.close()
-    again = app(base, learn=path)
-    assert again.scorer.fitted.census.n_rows == kept == 42
+    again = app(base, journal_path=path)
+    assert again.scorer.fitted.counts.n_rows == kept == 42
     assert ask(again, "/predict", [{"x": 3.0}]).status == 200
     again.close()
 
 
 def test_a_journal_with_rows_too_large_to_count_is_read_without_them(tmp_path, monkeypatch):
     """A release that did not check its rows may have written some: the others are not lost."""
-    from candide.model.census import Census
+    from candide.model.counts import ModelCounts
     from candide.serve.learner import Learner
 
     base = replace(cd.fit(rows(), "y", model="naive", events={"x": "gaussian"}).fitted_, target="y")
     path = tmp_path / "state.db"
     with monkeypatch.context() as unchecked:
-        unchecked.setattr(Moments, "too_large", lambda self: None)
-        unchecked.setattr(Census, "check_range", lambda self: self)
-        unchecked.setattr(Learner, "_keep", lambda self: None)
-        served = app(base, learn=path)
+        unchecked.setattr(Moments, "find_too_large", lambda self: None)
+        unchecked.setattr(ModelCounts, "check_range", lambda self: self)
+        unchecked.setattr(Learner, "_write_snapshot", lambda self: None)
+        served = app(base, journal_path=path)
         for i, x in enumerate([1.0, 2.0, 1e151, 3.0]):
             assert ask(served, f"/learn?key=k{i}", {"x": x, "y": "a"}).status == 200
         served.close()
     with pytest.warns(UserWarning, match="'k2' are too large to count"):
-        again = app(base, learn=path)
-    assert again.scorer.fitted.census.n_rows == 43
+        again = app(base, journal_path=path)
+    assert again.scorer.fitted.counts.n_rows == 43
     assert ask(again, "/forget?of=k3", b"", media="").json["rows"] == 1
     again.close()
-    once_more = app(base, learn=path)
-    assert once_more.scorer.fitted.census.n_rows == 42
+    once_more = app(base, journal_path=path)
+    assert once_more.scorer.fitted.counts.n_rows == 42
     once_more.close()
 
 
@@ -165,7 +167,7 @@ def changed(model, step, table, y):
         case "merge":
             return model + model
         case "forget":
-            return model.unlearn({name: column[:2] for name, column in table.items()}, y[:2])
+            return model.forget({name: column[:2] for name, column in table.items()}, y[:2])
         case "prior":
             return model.with_prior(class_prior={"a": 1.0, "b": 0.0})
         case _:
@@ -216,10 +218,10 @@ def test_a_file_that_could_not_be_read_never_takes_the_place_of_another(tmp_path
     broken = replace(model.fitted_, target="x" * (1 << 20))
     with pytest.raises(InputError, match="bytes"):
         store.save(broken, path)
-    census = model.fitted_.census
+    census = model.fitted_.counts
     wrong = replace(census, class_weight=np.array([-1.0, 2.0]))
     with pytest.raises(InputError, match="negative weight"):
-        store.save(replace(model.fitted_, counts=wrong), path)
+        store.save(replace(model.fitted_, stored_counts=wrong), path)
     with pytest.raises(InputError, match="negative weight"):
         store.dumps(wrong)
     assert path.read_bytes() == before

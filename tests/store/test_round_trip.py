@@ -18,21 +18,21 @@ from tests.model_cases import MODELS, labels_of, mixed, numbers
 
 import candide as cd
 from candide import store
+from candide.data.labels import Labels
+from candide.data.table import Table
 from candide.demo import garden
-from candide.encode.indicators import Indicators
-from candide.encode.normal_score import NormalScore
+from candide.encoding.indicators import Indicators
+from candide.encoding.normal_score import NormalScore
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
 from candide.events.discriminant import Discriminant
-from candide.model.census import Census
-from candide.model.fitted import Fitted
-from candide.model.plan import Part, Plan
+from candide.model.counts import ModelCounts
+from candide.model.fitted import FittedModel
+from candide.model.plan import Plan, PlanPart
 from candide.priors import PRIORS
-from candide.rows.labels import Labels
-from candide.rows.table import Table
-from candide.store.texts import Pool, Reader
-from candide.store.values import unpack
-from candide.tally import Levels
+from candide.store.strings import StringPool, StringReader
+from candide.store.values import unpack_value
+from candide.tally import LevelTally
 
 
 def answers(model, X):
@@ -54,9 +54,9 @@ def test_predictions_are_bit_equal_after_loading(name, detail, tmp_path):
 
 
 def test_the_cases_cover_every_event_and_prior():
-    assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.census.plan.parts} >= set(EVENTS)
+    assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.counts.plan.parts} >= set(EVENTS)
     used = {type(p) for model, _ in MODELS.values() for p in [getattr(model, "priors", None)]} | {
-        type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.census.plan.parts
+        type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.counts.plan.parts
     }
     assert set(PRIORS.values()) <= used
 
@@ -66,12 +66,12 @@ def test_counts_settings_and_names_come_back(name, tmp_path):
     model, _ = MODELS[name]
     model.save(tmp_path / "m.candide")
     mine, theirs = model.fitted_, store.load(tmp_path / "m.candide")
-    assert isinstance(theirs, Fitted)
+    assert isinstance(theirs, FittedModel)
     assert theirs.plan == mine.plan
     assert theirs.labels == mine.labels
-    assert theirs.census.n_rows == mine.census.n_rows
+    assert theirs.counts.n_rows == mine.counts.n_rows
     assert [type(v) for v in theirs.labels.values] == [type(v) for v in mine.labels.values]
-    for a, b in zip(mine.census.tallies, theirs.census.tallies, strict=True):
+    for a, b in zip(mine.counts.tallies, theirs.counts.tallies, strict=True):
         for field, array in a.arrays().items():
             np.testing.assert_array_equal(array, b.arrays()[field])
 
@@ -91,9 +91,9 @@ def test_bytes_do_not_depend_on_layout_hash_seed_or_locale(tmp_path):
         type(t).from_arrays({k: np.asfortranarray(a) for k, a in t.arrays().items()}, part.spec)
         for t, part in zip(census.tallies, census.plan.parts, strict=True)
     )
-    swapped = Census(census.plan, census.labels, census.class_weight.astype(">f8"), tallies, census.n_rows)
-    store.save(Fitted(census), tmp_path / "a")
-    store.save(Fitted(swapped), tmp_path / "b")
+    swapped = ModelCounts(census.plan, census.labels, census.class_weight.astype(">f8"), tallies, census.n_rows)
+    store.save(FittedModel(census), tmp_path / "a")
+    store.save(FittedModel(swapped), tmp_path / "b")
     script = (
         "import sys; from candide import store; from candide.model.fitted import Fitted; "
         "from candide.demo import garden; "
@@ -120,33 +120,33 @@ def test_the_file_is_laid_out_as_safetensors_is(tmp_path):
     assert ends[-1][1] == len(data)
     assert {entry["dtype"] for entry in entries.values()} <= {"F64", "I64", "I32", "U8"}
     start, stop = entries["class_weight"]["data_offsets"]
-    np.testing.assert_array_equal(np.frombuffer(data[start:stop], "<f8"), model.census_.class_weight)
+    np.testing.assert_array_equal(np.frombuffer(data[start:stop], "<f8"), model.counts_.class_weight)
     assert set(entries) > {"text", "text.ends", "class_weight", "0.columns"}
 
 
 @given(st.lists(st.lists(st.one_of(st.text(), st.text(st.sampled_from("a\né")), st.integers(), st.booleans(),
                                    st.floats(allow_nan=False)))))  # fmt: skip
 def test_any_values_come_back_from_the_pool(lists):
-    pool = Pool()
+    pool = StringPool()
     sizes = [pool.add(tuple(values)) for values in lists]
     if not sum(sizes):
         return
-    reader = Reader(pool.arrays())
+    reader = StringReader(pool.arrays())
     for values, size in zip(lists, sizes, strict=True):
         back = reader.take(size)
         assert list(back) == values
         assert list(map(type, back)) == list(map(type, values))
-    reader.finish()
+    reader.check_all_used()
 
 
 @given(st.sets(st.text(min_size=0, max_size=8), min_size=1, max_size=20))
 def test_any_levels_come_back_from_a_file(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("levels") / "m.candide"
-    levels = Labels.of(list(words))
-    plan = Plan(("w",), (Part(Categorical(), ("w",)).with_labels((levels,)),))
+    levels = Labels.from_values(list(words))
+    plan = Plan(("w",), (PlanPart(Categorical(), ("w",)).with_labels((levels,)),))
     counts = np.arange(2.0 * len(levels)).reshape(2, -1)
-    tally = Levels(counts, np.array([0, len(levels)]))
-    store.save(Fitted(Census(plan, Labels(("a", "b")), np.ones(2), (tally,), 2)), path)
+    tally = LevelTally(counts, np.array([0, len(levels)]))
+    store.save(FittedModel(ModelCounts(plan, Labels(("a", "b")), np.ones(2), (tally,), 2)), path)
     assert store.load(path).plan.parts[0].levels == (levels,)
 
 
@@ -194,7 +194,7 @@ def test_levels_that_are_dates_are_kept(tmp_path):
     again = cd.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     assert again.fitted_.plan.parts[0].levels[0].values == tuple(datetime.date(2020, 1, 1 + i) for i in range(3))
-    assert (again + model).census_.n_rows == 120
+    assert (again + model).counts_.n_rows == 120
 
 
 def test_provenance_and_target_are_kept_through_loading_and_merging(tmp_path):
@@ -223,11 +223,11 @@ def test_a_large_file_is_mapped_not_read(tmp_path):
     model, X = MODELS["mixed-str"]
     model.save(path)
     mapped = store.load(path, read_whole=100)
-    base = mapped.census.class_weight
+    base = mapped.counts.class_weight
     while isinstance(base, np.ndarray):
         base = base.base
     assert type(base.obj).__name__ == "mmap"
-    np.testing.assert_array_equal(cd.NaiveBayes.of(mapped).predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(cd.NaiveBayes.from_fitted(mapped).predict_proba(X), model.predict_proba(X))
     damaged = bytearray(path.read_bytes())
     damaged[-12] ^= 1
     path.write_bytes(damaged)
@@ -254,40 +254,42 @@ def test_a_model_without_counts_says_so(tmp_path):
 
 
 def test_score_files_hold_no_counts_and_explain_files_tell_strengths(tmp_path):
-    from candide.model.select import strengths
+    from candide.model.feature_selection import rank_columns_by_evidence
 
     census = garden()
-    store.save(Fitted(census), tmp_path / "s", detail="score")
-    store.save(Fitted(census), tmp_path / "e", detail="explain")
+    store.save(FittedModel(census), tmp_path / "s", detail="score")
+    store.save(FittedModel(census), tmp_path / "e", detail="explain")
     score, explain = store.load(tmp_path / "s"), store.load(tmp_path / "e")
     assert not score.has_counts
-    assert (score.rows, score.strengths) == (None, None)
-    assert (explain.rows, list(explain.strengths.items())) == (300, strengths(census))
+    assert (score.n_rows, score.column_evidence) == (None, None)
+    assert (explain.n_rows, list(explain.column_evidence.items())) == (300, rank_columns_by_evidence(census))
     store.save(explain, tmp_path / "e2")
     assert (tmp_path / "e2").read_bytes() == (tmp_path / "e").read_bytes()
     content = (tmp_path / "s").read_bytes()
     assert np.array([100.0]).tobytes() not in content  # how many of each herb there were
-    table = Table.of({"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["sand"], "scented": ["yes"]})
+    table = Table.from_data(
+        {"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["sand"], "scented": ["yes"]}
+    )
     assert score.classify(table).tolist() == ["thyme"]
 
 
 def test_the_mode_of_a_file_is_kept_and_a_link_still_points_to_it(tmp_path):
     real, link = tmp_path / "real.candide", tmp_path / "link.candide"
-    store.save(Fitted(garden()), real)
+    store.save(FittedModel(garden()), real)
     plain = tmp_path / "plain"
     plain.touch()
     assert stat.S_IMODE(real.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
     real.chmod(0o640)
     link.symlink_to(real)
-    store.update(link, lambda fitted: fitted + fitted)
+    store.update_file(link, lambda fitted: fitted + fitted)
     assert link.is_symlink()
-    assert store.load(real).census.n_rows == 600
+    assert store.load(real).counts.n_rows == 600
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.candide", "plain", "real.candide"]
 
 
 def test_loading_imports_no_heavy_library(tmp_path):
-    store.save(Fitted(garden()), tmp_path / "m.candide")
+    store.save(FittedModel(garden()), tmp_path / "m.candide")
     code = f"import sys; from candide import store; store.load({str(tmp_path / 'm.candide')!r}); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
@@ -310,10 +312,10 @@ def test_loading_imports_no_heavy_library(tmp_path):
 def test_what_is_dumped_is_loaded(name):
     """Executors ship what they counted, and it adds."""
     fitted = MODELS[name][0].fitted_
-    census = store.loads(store.dumps(fitted.census))
-    assert isinstance(census, Census)
-    assert census.plan == fitted.census.plan
-    assert (census + fitted.census).n_rows == 2 * fitted.census.n_rows
+    census = store.loads(store.dumps(fitted.counts))
+    assert isinstance(census, ModelCounts)
+    assert census.plan == fitted.counts.plan
+    assert (census + fitted.counts).n_rows == 2 * fitted.counts.n_rows
     for detail in store.DETAILS:
         again = store.loads(store.dumps(fitted, detail=detail))
         for mine, theirs in zip(fitted.model.distributions, again.model.distributions, strict=True):
@@ -323,7 +325,7 @@ def test_what_is_dumped_is_loaded(name):
 
 def test_a_census_in_a_file_is_a_model_of_the_usual_settings(tmp_path):
     (tmp_path / "m").write_bytes(store.dumps(garden()))
-    assert store.load(tmp_path / "m").settings == Fitted(garden()).settings
+    assert store.load(tmp_path / "m").settings == FittedModel(garden()).settings
 
 
 def test_a_dictionary_of_parameters_comes_back():
@@ -332,41 +334,41 @@ def test_a_dictionary_of_parameters_comes_back():
 
     given = {"events": {("a", "b"): Gaussian(covariance="full"), 3: "poisson"}, "alpha": 0.5, "names": ("x", None)}
     arrays = {}
-    assert values.unpack(json.loads(json.dumps(values.pack(given, arrays))), arrays) == given
+    assert values.unpack_value(json.loads(json.dumps(values.pack_value(given, arrays))), arrays) == given
     with pytest.raises(ModelFileError, match="a name that is neither"):
-        values.unpack({"pairs": [[{"pairs": []}, 1]]}, {})
+        values.unpack_value({"pairs": [[{"pairs": []}, 1]]}, {})
 
 
 def gridded():
     """A census in which one category is a grid of numbers, and another has its levels."""
-    from candide.encode import Grid
-    from candide.encode import Levels as Kinds
+    from candide.encoding import Grid
+    from candide.encoding import LevelEncoding as Kinds
     from candide.engines import arrays
 
-    rows = Table.of({"age": np.arange(40.0), "job": ["cook", "smith"] * 20})
+    rows = Table.from_data({"age": np.arange(40.0), "job": ["cook", "smith"] * 20})
     encodings = Grid((10.0, 20.0, 30.5), cells=9), Kinds().learn(["cook", "smith"])
-    plan = Plan(("age", "job"), (Part(Categorical(), ("age", "job"), encodings),))
-    return arrays.count(rows, ["a"] * 15 + ["b"] * 25, plan=plan), rows
+    plan = Plan(("age", "job"), (PlanPart(Categorical(), ("age", "job"), encodings),))
+    return arrays.count_table(rows, ["a"] * 15 + ["b"] * 25, plan=plan), rows
 
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_many_sets_of_columns_are_kept(order):
-    from candide.encode import Levels as Kinds
+    from candide.encoding import LevelEncoding as Kinds
     from candide.engines import arrays
     from candide.events.interaction import Interaction
 
     sets = tuple(combinations(range(9), order))  # more than a sequence of numbers may have to be kept in the header
-    rows = Table.of(np.random.default_rng(0).integers(0, 2, (60, 9)))
-    part = Part(Interaction(sets), rows.names, tuple(Kinds.of_size(2) for _ in rows.names))
-    census = arrays.count(rows, ["a", "b"] * 30, plan=Plan(rows.names, (part,)))
+    rows = Table.from_data(np.random.default_rng(0).integers(0, 2, (60, 9)))
+    part = PlanPart(Interaction(sets), rows.names, tuple(Kinds.from_size(2) for _ in rows.names))
+    census = arrays.count_table(rows, ["a", "b"] * 30, plan=Plan(rows.names, (part,)))
     again = store.loads(store.dumps(census))
     assert again.plan == census.plan
-    np.testing.assert_array_equal(Fitted(again).posterior(rows), Fitted(census).posterior(rows))
+    np.testing.assert_array_equal(FittedModel(again).posterior(rows), FittedModel(census).posterior(rows))
 
 
 def test_grids_are_kept():
     census, rows = gridded()
-    fitted = Fitted(census)
+    fitted = FittedModel(census)
     for detail in store.DETAILS:
         again = store.loads(store.dumps(fitted, detail=detail))
         assert again.plan == census.plan
@@ -388,20 +390,20 @@ def test_grids_are_kept():
 def test_an_encoding_that_does_not_fit_is_refused(change):
     from candide.store import container
 
-    header, arrays = container.unpack(memoryview(store.dumps(gridded()[0])), verify=True)
+    header, arrays = container.unpack_container(memoryview(store.dumps(gridded()[0])), verify=True)
     header["parts"][0]["encodings"][0]["settings"] = change
     with pytest.raises(ModelFileError):
-        store.loads(b"".join(bytes(piece) for piece in container.pack(header, arrays)))
+        store.loads(b"".join(bytes(piece) for piece in container.pack_container(header, arrays)))
 
 
 def test_encodings_that_are_not_the_event_models_own_are_kept():
-    from candide.encode import Log
+    from candide.encoding import Log
     from candide.engines import arrays
     from candide.events import Gaussian
 
-    rows = Table.of({"pay": np.exp(np.arange(20.0) / 5)})
-    plan = Plan(("pay",), (Part(Gaussian(), ("pay",), (Log(),)),))
-    census = arrays.count(rows, ["a", "b"] * 10, plan=plan)
+    rows = Table.from_data({"pay": np.exp(np.arange(20.0) / 5)})
+    plan = Plan(("pay",), (PlanPart(Gaussian(), ("pay",), (Log(),)),))
+    census = arrays.count_table(rows, ["a", "b"] * 10, plan=plan)
     assert store.loads(store.dumps(census)).plan == plan
 
 
@@ -418,9 +420,9 @@ def test_encodings_that_are_not_the_event_models_own_are_kept():
 def test_levels_that_are_times_are_kept_in_every_encoding(levels, tmp_path):
     """Also in a discriminant, whose levels stand among the settings of its encodings."""
     X = {"when": np.array(levels * 30, object), "x": numbers()[:, 0]}
-    encodings = Indicators.of(X["when"], 9), NormalScore().learn(X["x"])
-    parts = (Part(Categorical(), ("when",)), Part(Discriminant(quadratic=False), ("when", "x"), encodings))
-    plan = Plan(("when", "x"), parts).with_levels(Table.of(X))
+    encodings = Indicators.from_column(X["when"], 9), NormalScore().learn(X["x"])
+    parts = (PlanPart(Categorical(), ("when",)), PlanPart(Discriminant(quadratic=False), ("when", "x"), encodings))
+    plan = Plan(("when", "x"), parts).with_levels(Table.from_data(X))
     model = cd.BayesClassifier(like=plan).fit(X, labels_of("str"))
     model.save(tmp_path / "m.candide")
     assert (cd.load(tmp_path / "m.candide").predict_proba(X) == model.predict_proba(X)).all()
@@ -429,4 +431,4 @@ def test_levels_that_are_times_are_kept_in_every_encoding(levels, tmp_path):
 @pytest.mark.parametrize("packed", [["date", "2024-02-30"], ["time"], ["str", "x"], ["date", 5], "2024-02-29"])
 def test_a_time_in_a_file_is_checked(packed):
     with pytest.raises(ModelFileError):
-        unpack({"time": packed}, {})
+        unpack_value({"time": packed}, {})

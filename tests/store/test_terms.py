@@ -11,12 +11,12 @@ from tests.model_cases import MODELS, TEXTS
 
 import candide as cd
 from candide import store
+from candide.data.labels import Labels
 from candide.errors import InputError, ModelFileError
-from candide.model.census import Census
-from candide.model.fitted import Fitted
-from candide.model.plan import Part, Plan
-from candide.rows.labels import Labels
-from candide.tally import Terms
+from candide.model.counts import ModelCounts
+from candide.model.fitted import FittedModel
+from candide.model.plan import Plan, PlanPart
+from candide.tally import TokenCounts
 
 NAMES = [name for name in MODELS if name.startswith("text")]
 DOCUMENTS = ["Free prize, call now", "See you at five", "free CALL é", "", None, "🙂 five words"] * 7
@@ -29,9 +29,9 @@ def test_a_score_file_holds_no_counts_and_can_be_saved_again(name, tmp_path):
     model.save(tmp_path / "s", detail="score")
     scorer = store.load(tmp_path / "s")
     assert not scorer.has_counts
-    assert scorer.rows is None
+    assert scorer.n_rows is None
     with pytest.raises(InputError, match="keeps no counts"):
-        scorer.census  # noqa: B018
+        scorer.counts  # noqa: B018
     again = cd.load(tmp_path / "s")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     again.save(tmp_path / "s2", detail="score")
@@ -76,19 +76,19 @@ def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path):
     model, X = MODELS["text-open"]
     model.save(tmp_path / "m")
     mapped = store.load(tmp_path / "m", read_whole=100)
-    [tally] = mapped.census.tallies
+    [tally] = mapped.counts.tallies
     assert "word" not in vars(tally)
-    assert tally.n.tolist() == model.census_.tallies[0].n.tolist()
+    assert tally.n.tolist() == model.counts_.tallies[0].n.tolist()
     base = tally.word
     while isinstance(base, np.ndarray):
         base = base.base
     assert type(base.obj).__name__ == "mmap"
-    np.testing.assert_array_equal(cd.TextNB.of(mapped).predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(cd.TextNB.from_fitted(mapped).predict_proba(X), model.predict_proba(X))
     fresh = store.load(tmp_path / "m", read_whole=100)
-    whole = (model + model).census_.tallies[0].table("free")
-    assert (fresh + fresh).census.tallies[0].table("free") == whole
+    whole = (model + model).counts_.tallies[0].table("free")
+    assert (fresh + fresh).counts.tallies[0].table("free") == whole
     assert (
-        pickle.loads(pickle.dumps(store.load(tmp_path / "m", read_whole=100).census.tallies[0])).words()
+        pickle.loads(pickle.dumps(store.load(tmp_path / "m", read_whole=100).counts.tallies[0])).words()
         == tally.words()
     )
 
@@ -99,16 +99,18 @@ def test_damage_in_a_mapped_vocabulary_is_found_before_it_is_used(name, tmp_path
 
     model, X = MODELS["text-open"]
     model.save(tmp_path / "m")
-    header, arrays = container.unpack(memoryview((tmp_path / "m").read_bytes()), verify=True)
+    header, arrays = container.unpack_container(memoryview((tmp_path / "m").read_bytes()), verify=True)
     bad = arrays[name].copy()
     bad[0 if name == "0.letters" else len(bad) // 2] = np.nan if bad.dtype == float else 200
-    (tmp_path / "m").write_bytes(b"".join(bytes(piece) for piece in container.pack(header, {**arrays, name: bad})))
+    (tmp_path / "m").write_bytes(
+        b"".join(bytes(piece) for piece in container.pack_container(header, {**arrays, name: bad}))
+    )
     with pytest.raises(ModelFileError):
         store.load(tmp_path / "m")
     mapped = store.load(tmp_path / "m", read_whole=100)
     for _ in range(2):  # and every time
         with pytest.raises(ModelFileError):
-            cd.TextNB.of(mapped).predict_proba(X)
+            cd.TextNB.from_fitted(mapped).predict_proba(X)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +137,9 @@ def test_weights_that_are_none_are_refused(name, change, tmp_path):
 
     model, _ = MODELS["text-complement"]
     model.save(tmp_path / "m", detail="score")
-    header, arrays = container.unpack(memoryview((tmp_path / "m").read_bytes()), verify=True)
+    header, arrays = container.unpack_container(memoryview((tmp_path / "m").read_bytes()), verify=True)
     arrays[f"0.{name}"] = change(arrays[f"0.{name}"])
-    (tmp_path / "m").write_bytes(b"".join(bytes(piece) for piece in container.pack(header, arrays)))
+    (tmp_path / "m").write_bytes(b"".join(bytes(piece) for piece in container.pack_container(header, arrays)))
     with pytest.raises(ModelFileError):
         store.load(tmp_path / "m")
 
@@ -146,9 +148,9 @@ def test_loading_a_mapped_model_takes_little_memory(tmp_path):
     n, k, path = 1 << 20, 4, str(tmp_path / "m")
     letters = np.arange(n, dtype=">u4").view(np.uint8)  # the numbers of the buckets in the order of their bytes
     cells = np.linspace(0, n, k + 1).astype(np.int64), np.arange(n, dtype=np.int32), np.full(n, 2.0), np.full(n, 1.0)
-    tally = Terms(np.full((k, 1), 1e6), np.full((k, 1), 2.0 * n), letters, np.arange(0, 4 * n + 1, 4), *cells)
-    plan = Plan(("text",), (Part(cd.events.Text(bits=20), ("text",)),))
-    store.save(Fitted(Census(plan, Labels(tuple(range(k))), np.full(k, 1e6), (tally,), n)), path)
+    tally = TokenCounts(np.full((k, 1), 1e6), np.full((k, 1), 2.0 * n), letters, np.arange(0, 4 * n + 1, 4), *cells)
+    plan = Plan(("text",), (PlanPart(cd.events.Text(bits=20), ("text",)),))
+    store.save(FittedModel(ModelCounts(plan, Labels(tuple(range(k))), np.full(k, 1e6), (tally,), n)), path)
     code = f"""
 import re
 from candide import store
@@ -163,11 +165,11 @@ print(resident() - before)
 
 
 def test_what_is_shown_of_weights_are_the_shares_of_telling_words(tmp_path):
-    from candide.explain.columns import conditionals
+    from candide.explain.columns import iterate_conditionals
 
     texts = ["free prize now"] * 3 + ["see you now"] * 2
     model = cd.TextNB(weights=None).fit(texts, ["spam"] * 3 + ["ham"] * 2)
     model.save(tmp_path / "m", detail="score")
-    [given] = conditionals(store.load(tmp_path / "m"), 4)
-    assert given.rows == ["see", "you", "free", "prize"]
+    [given] = iterate_conditionals(store.load(tmp_path / "m"), 4)
+    assert given.row_names == ["see", "you", "free", "prize"]
     np.testing.assert_allclose(given.values, [[3 / 11, 1 / 14]] * 2 + [[1 / 11, 4 / 14]] * 2)

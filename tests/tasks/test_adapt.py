@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from tests import data
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.cli import cli
+from candide.decisions.prior_shift import fit_class_proportions
 from candide.errors import InputError
-from candide.tasks.adapt import shares
-from candide.tasks.scores import Scores
+from candide.metrics.scores import Scores
 
 KEYS = ("a", "b", "c")
 
@@ -35,20 +35,25 @@ def test_a_known_shift_is_found(kind, calibration, mix):
     X, y = rows(6000, (0.4, 0.3, 0.3))
     model = cd.fit({**X, "y": y}, "y", model=kind, **({"calibration": calibration} if calibration else {}))
     new, truth = rows(20_000, mix, seed=1)
-    found = tasks.adapt(model, new)
+    found = operations.adapt_prior(model, new)
     real = np.array([(truth == key).mean() for key in KEYS])
-    assert [found.after[key] for key in KEYS] == pytest.approx(real, abs=0.01)
-    assert [abs(found.after[key] - real[i]) < 4 * found.error[key] + 0.003 for i, key in enumerate(KEYS)] == [True] * 3
-    assert found.rows == 20_000
+    assert [found.proportions_after[key] for key in KEYS] == pytest.approx(real, abs=0.01)
+    assert [
+        abs(found.proportions_after[key] - real[i]) < 4 * found.standard_error[key] + 0.003
+        for i, key in enumerate(KEYS)
+    ] == [True] * 3
+    assert found.n_rows == 20_000
     codes = np.searchsorted(KEYS, truth)
-    before, after = (Scores.of(np.log(m.predict_proba(new)), codes).log_loss for m in (model, model.adapt(new)))
+    before, after = (
+        Scores.from_log_posterior(np.log(m.predict_proba(new)), codes).log_loss for m in (model, model.adapt(new))
+    )
     assert after < before
 
 
 def test_em_is_at_the_top_of_the_likelihood():
     rng = np.random.default_rng(0)
     q = rng.dirichlet(np.ones(3), 500)
-    found, error = shares(q, np.full(3, 1 / 3))
+    found, error = fit_class_proportions(q, np.full(3, 1 / 3))
     best = np.log(q @ found).sum()
     for _ in range(200):
         other = found + rng.normal(0, 0.01, 3)
@@ -64,7 +69,9 @@ def test_deviations_are_those_of_repeated_rows():
         y = rng.random(400) < 0.3
         x = rng.normal(2.0 * y, 1.0)
         q = np.exp(np.stack([-0.5 * x**2, -0.5 * (x - 2) ** 2], axis=1))
-        found.append((*shares(q, np.array([0.5, 0.5]))[0], shares(q, np.array([0.5, 0.5]))[1][1]))
+        found.append(
+            (*fit_class_proportions(q, np.array([0.5, 0.5]))[0], fit_class_proportions(q, np.array([0.5, 0.5]))[1][1])
+        )
     _, share, error = np.array(found).T
     assert share.mean() == pytest.approx(0.3, abs=0.01)
     assert share.std() == pytest.approx(error.mean(), rel=0.15)
@@ -103,9 +110,9 @@ def test_rows_that_tell_nothing():
     X, y = rows(500, (0.4, 0.3, 0.3))
     model = cd.NaiveBayes().fit(X, y)
     with pytest.raises(InputError, match="none of the model's columns"):
-        tasks.adapt(model, {"other": [1.0, 2.0]})
+        operations.adapt_prior(model, {"other": [1.0, 2.0]})
     with pytest.raises(InputError, match="no rows"):
-        tasks.adapt(model, {name: values[:0] for name, values in X.items()})
+        operations.adapt_prior(model, {name: values[:0] for name, values in X.items()})
 
 
 @pytest.mark.parametrize("share", [0.02, 0.6])
@@ -120,9 +127,9 @@ def test_adult_reweighted(share):
     n = int(min(len(yes) / share, len(no) / (1 - share)))
     drawn = [rng.choice(rows, int(n * part), replace=False) for rows, part in ((yes, share), (no, 1 - share))]
     some = test.iloc[np.concatenate(drawn)]
-    found = tasks.adapt(model, some.drop(columns="class"))
-    assert found.after[">50K"] == pytest.approx(share, abs=0.03)
-    before, after = (tasks.evaluate(m, some, "class").log_loss for m in (model, found.fitted))
+    found = operations.adapt_prior(model, some.drop(columns="class"))
+    assert found.proportions_after[">50K"] == pytest.approx(share, abs=0.03)
+    before, after = (operations.evaluate(m, some, "class").log_loss for m in (model, found.fitted))
     assert after < before
 
 
@@ -132,6 +139,6 @@ def test_rows_that_say_nothing_tell_no_shares(kind, n, tmp_path):
     X, y = rows(600, (0.4, 0.3, 0.3))
     model = cd.fit({**X, "y": y}, "y", model=kind)
     with pytest.raises(InputError) as caught:
-        tasks.adapt(model, {name: [None] * n for name in X}, tmp_path / "m.candide")
+        operations.adapt_prior(model, {name: [None] * n for name in X}, tmp_path / "m.candide")
     assert caught.value.value == n
     assert not (tmp_path / "m.candide").exists()

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import candide as cd
-from candide.conjugate.interaction import score
-from candide.model.admission import admit, tail
+from candide.conjugate.interaction import score_sets
+from candide.model.admission import score_test_p_value, select_interactions
 
 
 def noise(n_rows: int, n_columns: int, kind: str, shares: tuple[float, ...], seed: int):
@@ -23,7 +23,7 @@ def noise(n_rows: int, n_columns: int, kind: str, shares: tuple[float, ...], see
 
 def interactions(model: cd.BayesClassifier) -> list[tuple[str, ...]]:
     parts = [part for part in model.fitted_.plan.parts if part.event.name == "interaction"]
-    return [columns for part in parts for columns in part.event.voices(part.columns)]
+    return [columns for part in parts for columns in part.event.term_names(part.columns)]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_the_tail_of_the_score_test_holds_for_noise(shares):
     for _ in range(10):
         codes, y = rng.integers(0, 8, (300, 30)), rng.choice(len(shares), 300, p=shares)
         p = np.broadcast_to(np.bincount(y) / 300, (300, len(shares))).copy()
-        z.append(score(sets, codes, np.full(30, 8), y, p))
-    probability = tail(np.concatenate(z), np.array(4.0 * 49 * (len(shares) - 1)))
+        z.append(score_sets(sets, codes, np.full(30, 8), y, p))
+    probability = score_test_p_value(np.concatenate(z), np.array(4.0 * 49 * (len(shares) - 1)))
     assert 0.2 < (probability < 0.05).mean() / 0.05 < 1.6
     assert (probability < 0.002).mean() / 0.002 < 2.5  # a normal tail is off by a factor of ten
 
@@ -115,10 +115,10 @@ def test_frequencies_and_the_order_of_rows_and_columns():
     codes = rng.integers(0, 3, (400, 5))
     y = np.where(rng.random(400) < 0.8, codes[:, 1] == codes[:, 3], rng.random(400) < 0.5).astype(int)
     p, sets, sizes = np.full((400, 2), 0.5), tuple(combinations(range(5), 2)), (3,) * 5
-    assert admit(sets, codes, sizes, y, p, most=9) == ((1, 3),)
-    assert admit(sets, codes, sizes, y, p, np.ones(400), most=9) == ((1, 3),)
+    assert select_interactions(sets, codes, sizes, y, p, max_sets=9) == ((1, 3),)
+    assert select_interactions(sets, codes, sizes, y, p, np.ones(400), max_sets=9) == ((1, 3),)
     backwards = codes[::-1, ::-1].copy()
-    assert admit(sets, backwards, sizes, y[::-1].copy(), p, most=9) == ((1, 3),)
-    assert admit(sets, codes, sizes, 1 - y, p, most=9) == ((1, 3),)
+    assert select_interactions(sets, backwards, sizes, y[::-1].copy(), p, max_sets=9) == ((1, 3),)
+    assert select_interactions(sets, codes, sizes, 1 - y, p, max_sets=9) == ((1, 3),)
     seldom = np.full(400, 0.02)  # as many rows as eight
-    assert admit(sets, codes, sizes, y, p, seldom, most=9) == ()
+    assert select_interactions(sets, codes, sizes, y, p, seldom, max_sets=9) == ()

@@ -8,12 +8,12 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
 from tests.data import table
 
+from candide.data.table import Table
 from candide.model.settings import Settings
+from candide.operations.fit import fit_model
+from candide.operations.predict import predict
 from candide.priors import AddedVariance
-from candide.rows.table import Table
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn
-from candide.tasks.predict import predict
+from candide.validation.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test() -> str:
 
 
 def test_shuffled_and_missing_columns(train, test):
-    fitted = learn(train, "class", model="naive").fitted
+    fitted = fit_model(train, "class", model="naive").fitted
     whole = predict(fitted, test)
     rows = pq.read_table(test)
     shuffled = rows.select(rows.column_names[::-1])
@@ -39,7 +39,7 @@ def test_shuffled_and_missing_columns(train, test):
 
 
 def test_accuracy_on_the_official_split(train, test):
-    scores = evaluate(learn(train, "class", model="naive").fitted, test)
+    scores = evaluate(fit_model(train, "class", model="naive").fitted, test)
     assert scores.n == 16281
     assert scores.accuracy == pytest.approx(0.830, abs=0.001)
 
@@ -60,6 +60,8 @@ def test_equals_the_model_assembled_by_hand_from_scikit_learn(train, test):
     p = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
 
     priors = {"gaussian": AddedVariance(1e-9), "categorical": "dirichlet"}
-    settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, priors=priors)
-    fitted = learn(frame, "class", events=dict.fromkeys(numbers, "gaussian"), settings=settings, model="naive").fitted
-    np.testing.assert_allclose(fitted.posterior(Table.of(new)), p, rtol=1e-9, atol=1e-12)
+    settings = Settings(estimate={"gaussian": "mle", "categorical": "mean"}, param_priors=priors)
+    fitted = fit_model(
+        frame, "class", events=dict.fromkeys(numbers, "gaussian"), settings=settings, model="naive"
+    ).fitted
+    np.testing.assert_allclose(fitted.posterior(Table.from_data(new)), p, rtol=1e-9, atol=1e-12)

@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from candide import evaluate, tasks
+from candide import evaluate, operations
 from candide.cli import cli
-from candide.demo import rows
+from candide.demo import garden_rows
 from candide.errors import InputError
-from candide.tasks.compare import paired
+from candide.validation.comparison import paired_interval
 
-PLANTS, HERBS = rows(400, seed=3)
+PLANTS, HERBS = garden_rows(400, seed=3)
 TABLE = {**PLANTS, "herb": HERBS}
 TWO = {"naive": {"model": "naive"}, "bayes": {"model": "bayes"}}
 
@@ -48,7 +48,7 @@ def test_differences_are_those_of_folds():
 
 def test_with_more_settings_the_intervals_are_wider():
     values = np.random.default_rng(0).normal(size=10)
-    (_, a, b), (_, c, d) = paired(values), paired(values, 1 - 0.05 / 3)
+    (_, a, b), (_, c, d) = paired_interval(values), paired_interval(values, 1 - 0.05 / 3)
     assert d - c > b - a
     three = {**TWO, "again": {"model": "naive"}}
     one, other = (
@@ -60,19 +60,19 @@ def test_with_more_settings_the_intervals_are_wider():
 
 def test_the_same_setting_twice_differs_by_nothing():
     found = evaluate.compare(TABLE, "herb", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3)
-    assert not any(one.matters for one in found.differences)
+    assert not any(one.is_significant for one in found.differences)
     assert all(one.mean == 0 for one in found.differences)
 
 
 def test_differences_of_chance_seldom_seem_to_matter():
     rng = np.random.default_rng(1)
-    wrong = sum(low > 0 or high < 0 for _, low, high in (paired(rng.normal(size=10)) for _ in range(2000)))
+    wrong = sum(low > 0 or high < 0 for _, low, high in (paired_interval(rng.normal(size=10)) for _ in range(2000)))
     assert wrong / 2000 < 0.05  # the folds of a table are more alike than these: it errs on the safe side
 
 
 def test_a_fold_without_a_metric_has_no_part():
-    assert paired(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0, 1.0)
-    assert np.isnan(paired(np.array([np.nan, 1.0]))[1])
+    assert paired_interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0, 1.0)
+    assert np.isnan(paired_interval(np.array([np.nan, 1.0]))[1])
 
 
 def test_the_command(file):
@@ -98,13 +98,13 @@ def test_options_beside_are_of_all_settings(file):
 @pytest.mark.parametrize(("settings", "word"), [({}, "0 setting"), ({"one": {"model": "naive"}}, "1 setting")])
 def test_fewer_than_two(settings, word):
     with pytest.raises(InputError, match=word) as error:
-        tasks.compare(TABLE, "herb", settings)
+        operations.compare_settings(TABLE, "herb", settings)
     assert "two" in error.value.remedy
 
 
 def test_standard_input_cannot_be_read_twice():
     with pytest.raises(InputError, match="once only"):
-        tasks.compare("-", "herb", TWO)
+        operations.compare_settings("-", "herb", TWO)
 
 
 def test_an_unknown_option_of_a_setting_is_named(file):

@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from candide.engines.base import Folds, Rows, open_source
-from candide.engines.prepare import prepare
-from candide.rows.table import Table
-from candide.tasks.compare import compare
-from candide.tasks.copy_folds import keep_copies_together
-from candide.tasks.validate import cross_validate
+from candide.data.table import Table
+from candide.engines.base import Folds, LabelledSource, open_source
+from candide.engines.planning import prepare_source
+from candide.validation.comparison import compare_settings
+from candide.validation.copy_folds import keep_copies_together
+from candide.validation.cross_validation import cross_validate
 
 
 def noise(n, times, seed=0):
@@ -43,8 +43,8 @@ def test_copies_of_a_row_are_in_one_fold(tmp_path, n, times, form):
     data, rows = noise(n, times)
     path = tmp_path / "rows.parquet"
     pa.parquet.write_table(pa.table(data), path)
-    with open_source(Table.of(data) if form == "memory" else str(path)) as source:
-        folds, notes = keep_copies_together(Rows(source, "y"), prepare(source, "y"), Folds(5, 0, "y"))
+    with open_source(Table.from_data(data) if form == "memory" else str(path)) as source:
+        folds, notes = keep_copies_together(LabelledSource(source, "y"), prepare_source(source, "y"), Folds(5, 0, "y"))
         fold = fold_of(source, folds)
     assert notes == []
     first = np.unique(rows, return_index=True)[1]
@@ -58,26 +58,28 @@ def test_rows_that_are_equal_by_chance_are_divided():
     data = {"a": a, "b": b, "y": (a ^ b) ^ (rng.random(1000) < 0.1)}
     assert cross_validate(data, "y", folds=5).total.log_loss < 0.4
     with open_source(data) as source:
-        folds, notes = keep_copies_together(Rows(source, "y"), prepare(source, "y"), Folds(5, 0, "y"))
+        folds, notes = keep_copies_together(LabelledSource(source, "y"), prepare_source(source, "y"), Folds(5, 0, "y"))
     assert (folds, notes) == (Folds(5, 0, "y"), [])
 
 
 def test_a_source_that_takes_no_folds_gets_a_note():
     data, _ = noise(300, 3)
-    with open_source(Table.of(data)) as source:
+    with open_source(Table.from_data(data)) as source:
         source.takes_folds = False
         found = cross_validate(source, "y", folds=5, model="naive")
-    [note] = [one for one in found.learned.remarks if one.code == "repeated-rows"]
+    [note] = [one for one in found.fit_result.notes if one.code == "repeated-rows"]
     assert str(note).startswith("100.0% of the rows are copies of another row, and are divided among the folds")
 
 
 def test_settings_without_a_column_are_compared_on_the_same_folds():
     data, rows = noise(300, 3)
     data["id"] = np.arange(len(rows))  # by which no two rows are equal
-    with open_source(Table.of(data)) as source:
-        kept, _ = keep_copies_together(Rows(source, "y"), prepare(source, "y"), Folds(5, 0, "y"), ["id"])
+    with open_source(Table.from_data(data)) as source:
+        kept, _ = keep_copies_together(
+            LabelledSource(source, "y"), prepare_source(source, "y"), Folds(5, 0, "y"), ["id"]
+        )
         fold = fold_of(source, kept)
     np.testing.assert_array_equal(fold, fold[np.unique(rows, return_index=True)[1]][rows])
     variants = {"all": {"model": "naive"}, "some": {"model": "naive", "drop": ["id"]}}
-    found = compare(data, "y", variants, folds=5)
+    found = compare_settings(data, "y", variants, folds=5)
     assert found.validations["some"].total.log_loss > 0.67

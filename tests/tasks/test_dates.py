@@ -10,10 +10,10 @@ import pytest
 from tests.cli.typed import output as run
 
 import candide as cd
-from candide import store, tasks
+from candide import operations, store
 from candide.errors import ModelFileError
 from candide.report import summary
-from candide.store.container import pack, unpack
+from candide.store.container import pack_container, unpack_container
 
 N = 60
 DAYS = [dt.date(2024, 1, 1) + dt.timedelta(days=(i * 17) % 50 + 20 * (i % 2)) for i in range(N)]
@@ -34,13 +34,13 @@ def data(request, tmp_path):
 
 
 def test_rows_and_models_show_dates(data, tmp_path):
-    fitted = tasks.learn(data, "y", model="naive").fitted
-    [explained] = tasks.explain(fitted, data, [3])
+    fitted = operations.fit_model(data, "y", model="naive").fitted
+    [explained] = operations.explain_rows(fitted, data, [3])
     assert next(one.value for one in explained.decision.contributions if one.column == "when") == DAYS[2]
     store.save(fitted, tmp_path / "m.candide")
     loaded = store.load(tmp_path / "m.candide")
     assert loaded.dates == (loaded + loaded).dates == {"when"}
-    shown = summary.of_model(loaded)
+    shown = summary.summarize_model(loaded)
     lines = str(shown).splitlines()
     a = [day for day, y in zip(DAYS, ROWS["y"], strict=True) if y == "a"]
     mean = dt.date(1970, 1, 1) + dt.timedelta(days=sum((d - dt.date(1970, 1, 1)).days for d in a) / len(a) // 1)
@@ -54,17 +54,19 @@ def test_rows_and_models_show_dates(data, tmp_path):
 
 
 def test_moves_of_dates_are_dates(data):
-    fitted = tasks.learn(data, "y", model="naive").fitted
-    later = tasks.learn({**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive").fitted
-    assert "2024-01-" in str(summary.of_changes(tasks.diff(fitted, later)))
+    fitted = operations.fit_model(data, "y", model="naive").fitted
+    later = operations.fit_model(
+        {**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive"
+    ).fitted
+    assert "2024-01-" in str(summary.summarize_diff(operations.diff_models(fitted, later)))
 
 
 def test_a_file_names_its_own_columns_as_dates(tmp_path):
     path = tmp_path / "m.candide"
-    store.save(tasks.learn(ROWS, "y", model="naive").fitted, path)
-    header, arrays = unpack(memoryview(path.read_bytes()), verify=True)
+    store.save(operations.fit_model(ROWS, "y", model="naive").fitted, path)
+    header, arrays = unpack_container(memoryview(path.read_bytes()), verify=True)
     header["dates"] = ["whenever"]
-    path.write_bytes(b"".join(bytes(piece) for piece in pack(header, arrays)))
+    path.write_bytes(b"".join(bytes(piece) for piece in pack_container(header, arrays)))
     with pytest.raises(ModelFileError):
         store.load(path)
 
@@ -75,7 +77,7 @@ def test_an_estimator_explains_dates():
         model = cd.NaiveBayes().fit({**X, "when": column}, ROWS["y"])
         shown = str(model.explain({"when": column[2:3], "size": [1.0]})[0])
         assert str(DAYS[2]) in shown
-        assert "2024-0" in str(summary.of_model(model))
+        assert "2024-0" in str(summary.summarize_model(model))
 
 
 # Provenance.

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 import candide as cd
 from candide import evaluate
 from candide.cli import cli
+from candide.data.labels import Labels
+from candide.decisions.thresholds import read_costs, select_threshold
 from candide.errors import InputError
-from candide.rows.labels import Labels
-from candide.tasks.decide import choose, read_costs
-from candide.tasks.scores import Scores
+from candide.metrics.scores import Scores
 
 LABELS = Labels(("no", "yes"))
 
@@ -50,13 +50,13 @@ def folds_of(n=2000, seed=0, k=5):
     y = (rng.random(n) < 0.3).astype(int)
     odds = rng.normal(2.0 * y - 1.0, 1.0).round(2)  # some are tied
     log_p = np.stack([-np.logaddexp(0, odds), -np.logaddexp(0, -odds)], axis=1)
-    return [Scores.of(log_p[i::k], y[i::k]) for i in range(k)], log_p, y
+    return [Scores.from_log_posterior(log_p[i::k], y[i::k]) for i in range(k)], log_p, y
 
 
 @pytest.mark.parametrize("aim", [{"precision": 0.8}, {"recall": 0.9}, {"recall": 1.0}, {"precision": 0.35}])
 def test_the_threshold_is_the_one_of_brute_force(aim):
     folds, log_p, y = folds_of()
-    found = choose(folds, LABELS, **aim)
+    found = select_threshold(folds, LABELS, **aim)
     odds = log_p[:, 1] - log_p[:, 0]
 
     def reached(at):
@@ -67,18 +67,18 @@ def test_the_threshold_is_the_one_of_brute_force(aim):
     wanted = min(good) if "precision" in aim else max(good)
     below = odds[odds < wanted].max(initial=-np.inf)
     assert below < found.policy.log_odds <= wanted
-    given = found.policy.rule(LABELS)(log_p)
+    given = found.policy.make_rule(LABELS)(log_p)
     assert (given == (odds >= wanted)).all()
 
 
 def test_what_is_expected_comes_from_folds_that_have_not_chosen():
     folds, *_ = folds_of(300, seed=1)
-    found = choose(folds, LABELS, recall=0.9).expected
+    found = select_threshold(folds, LABELS, recall=0.9).expected_metrics
     taken, of_class = 0.0, 0.0
     for i, fold in enumerate(folds):
-        rest = choose([one for j, one in enumerate(folds) if j != i], LABELS, recall=0.9)
+        rest = select_threshold([one for j, one in enumerate(folds) if j != i], LABELS, recall=0.9)
         chunk = fold.ranks.chunks[0]
-        taken += ((chunk.odds[:, 0] >= rest.policy.log_odds) & (chunk.y == 1)).sum()
+        taken += ((chunk.log_odds[:, 0] >= rest.policy.log_odds) & (chunk.y == 1)).sum()
         of_class += (chunk.y == 1).sum()
     assert found.recall == pytest.approx(taken / of_class)
 
@@ -87,8 +87,8 @@ def test_a_very_sure_model_has_thresholds_too():
     y = np.arange(100) % 2
     odds = 60.0 + np.arange(100) * 0.5  # probabilities that are 1 to the last digit
     log_p = np.stack([-np.logaddexp(0, odds), -np.logaddexp(0, -odds)], axis=1)
-    found = choose([Scores.of(log_p, y)], LABELS, recall=0.5)
-    assert (found.policy.rule(LABELS)(log_p) == 1).sum() in (49, 50)
+    found = select_threshold([Scores.from_log_posterior(log_p, y)], LABELS, recall=0.5)
+    assert (found.policy.make_rule(LABELS)(log_p) == 1).sum() in (49, 50)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,21 @@ def test_a_very_sure_model_has_thresholds_too():
 def test_what_cannot_be_aimed_at(aim, value):
     folds, *_ = folds_of()
     with pytest.raises(InputError) as error:
-        choose(folds, LABELS, **aim)
+        select_threshold(folds, LABELS, **aim)
     assert error.value.value == value
     assert error.value.remedy
 
 
 def test_a_precision_that_is_never_reached():
     y = np.arange(40) % 2
-    scores = Scores.of(np.log(np.full((40, 2), 0.5)), y)
+    scores = Scores.from_log_posterior(np.log(np.full((40, 2), 0.5)), y)
     with pytest.raises(InputError, match="no threshold") as error:
-        choose([scores], LABELS, precision=0.9)
+        select_threshold([scores], LABELS, precision=0.9)
     assert error.value.value == 0.9
     with pytest.raises(InputError, match="one class"):
-        choose([Scores.of(np.log(np.full((4, 3), 1 / 3)), y[:4])], Labels(("a", "b", "c")), recall=0.5)
+        select_threshold(
+            [Scores.from_log_posterior(np.log(np.full((4, 3), 1 / 3)), y[:4])], Labels(("a", "b", "c")), recall=0.5
+        )
 
 
 def test_costs_in_a_file(tmp_path):
@@ -171,30 +173,30 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     assert text.split("Confusion, yes")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
     assert "Confusion, most probable class" in text
     assert cd.load(model).fitted_.policy.threshold == pytest.approx(facts["chosen"]["threshold"])
-    assert evaluate.evaluate(model, file).by_class(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
+    assert evaluate.evaluate(model, file).class_scores(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
 
 
 def test_a_threshold_near_1_is_not_said_to_be_1():
-    from candide.report.summary.scores import chosen_words
-    from candide.tasks.curves import at_odds
+    from candide.metrics.curves import make_threshold
+    from candide.report.summary.scores import describe_chosen_threshold
 
     for threshold, said in ((1 - 1e-7, "of 0.9999999 on"), (1.0, "nearly 1 on"), (0.25, "0.25 on")):
-        assert said in chosen_words(at_odds("yes", threshold, 1, 1, 2, 2))
+        assert said in describe_chosen_threshold(make_threshold("yes", threshold, 1, 1, 2, 2))
     sure = cd.Policy(threshold=1.0, positive="yes", log_odds=50.0)
-    assert sure.said(LABELS) == "'yes' from a probability of nearly 1 on"
+    assert sure.describe(LABELS) == "'yes' from a probability of nearly 1 on"
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])
 def test_no_number_of_classes(k):
-    scores = Scores.of(np.log([[0.5, 0.5]]), np.array([1]))
+    scores = Scores.from_log_posterior(np.log([[0.5, 0.5]]), np.array([1]))
     with pytest.raises(InputError) as error:
-        scores.top(k)
+        scores.top_k_accuracy(k)
     assert error.value.value == k
 
 
 def test_scores_of_no_probability():
     with pytest.raises(InputError) as error:
-        Scores.of(np.array([[-1.0, -1.0], [np.nan, -1.0]]), np.array([1, 0]))
+        Scores.from_log_posterior(np.array([[-1.0, -1.0], [np.nan, -1.0]]), np.array([1, 0]))
     assert error.value.row == 1
 
 

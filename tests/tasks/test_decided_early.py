@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import candide as cd
-from candide.rows.remarks import RemarkWarning
+from candide.data.notes import DataWarning
 
 N = 60_000
 RNG = np.random.default_rng(0)
@@ -27,8 +27,8 @@ def fitted(data, **how):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model = cd.fit(data, target="y", model="naive", **how) if not callable(data) else data()
-    notes = [w.message.remark for w in told if isinstance(w.message, RemarkWarning)]
-    kinds = {name: part.event.name for part in model.census_.plan.parts for name in part.columns}
+    notes = [w.message.note for w in told if isinstance(w.message, DataWarning)]
+    kinds = {name: part.event.name for part in model.counts_.plan.parts for name in part.columns}
     return kinds, [note.column for note in notes if note.code == "decided-early"]
 
 

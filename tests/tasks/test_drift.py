@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from scipy import stats
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.cli import cli
 from candide.errors import InputError
-from candide.explain.drift import apart, holm
-from candide.explain.level_tests import table_test
+from candide.monitoring.drift_tests import adjust_p_values, mean_difference_p_value
+from candide.monitoring.level_tests import test_table
 from candide.report import summary
 
 
@@ -44,7 +44,7 @@ def by_name(found):
 def test_levels_are_compared_as_scipy_does():
     naive = cd.fit(BEFORE, "kind", model="naive")
     later = rows(1500, 1, soils=(0.4, 0.35, 0.25))
-    one = by_name(tasks.drift(naive, later))["soil"]
+    one = by_name(operations.detect_drift(naive, later))["soil"]
     table = [[(some["soil"] == soil).sum() for soil in ("chalk", "clay", "sand")] for some in (BEFORE, later)]
     assert one.p == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
     assert one.level == "clay"
@@ -54,7 +54,7 @@ def test_levels_are_compared_as_scipy_does():
 def test_numbers_are_compared_as_scipy_does():
     naive = cd.fit(BEFORE, "kind", model="naive", events={"size": "gaussian", "weight": "gaussian"})
     later = rows(1500, 1, shift=0.1)
-    one = by_name(tasks.drift(naive, later))["size"]
+    one = by_name(operations.detect_drift(naive, later))["size"]
     a, b = BEFORE["size"], later["size"]
     welch = max(stats.ttest_ind(a, b, equal_var=equal).pvalue for equal in (False, True))
     ratio = a.var(ddof=1) / b.var(ddof=1)
@@ -65,17 +65,17 @@ def test_numbers_are_compared_as_scipy_does():
 
 def test_few_rows_are_tested_exactly():
     table = np.array([[8.0, 2.0], [1.0, 5.0]])
-    assert table_test(table) == (pytest.approx(stats.fisher_exact(table).pvalue), "Fisher")
-    assert table_test(np.array([[8.0, 0.0], [3.0, 0.0]])) == (1.0, "none")
-    assert table_test(np.array([[8.0, 3.0], [0.0, 0.0]])) == (1.0, "none")
-    p, test = table_test(np.array([[500.0, 400.0, 3.0, 2.0, 1.0], [480.0, 430.0, 1.0, 2.0, 2.0]]))
+    assert test_table(table) == (pytest.approx(stats.fisher_exact(table).pvalue), "Fisher")
+    assert test_table(np.array([[8.0, 0.0], [3.0, 0.0]])) == (1.0, "none")
+    assert test_table(np.array([[8.0, 3.0], [0.0, 0.0]])) == (1.0, "none")
+    p, test = test_table(np.array([[500.0, 400.0, 3.0, 2.0, 1.0], [480.0, 430.0, 1.0, 2.0, 2.0]]))
     joined = [[500, 400, 6], [480, 430, 5]]
     assert (p, test) == (pytest.approx(stats.chi2_contingency(joined, correction=False).pvalue), "chi-squared")
 
 
 def test_p_values_of_levels_are_even_where_nothing_moved():
     rng = np.random.default_rng(0)
-    p = [table_test(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
+    p = [test_table(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
          for _ in range(1000)]  # fmt: skip
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(p) < level) == pytest.approx(level, abs=3.5 * np.sqrt(level * (1 - level) / 1000))
@@ -97,13 +97,17 @@ def test_variances_that_stray_by_long_tails_are_no_move(law, both):
     for _ in range(600):
         sides = [LAWS[law](rng, n) for n in (800, 300)]
         squares = [(side - side.mean()) ** 2 / side.var() for side in sides]
-        p.append(apart((800, 300), tuple(side.var(ddof=1) for side in sides), np.concatenate(squares[1 - both :])))
+        p.append(
+            mean_difference_p_value(
+                (800, 300), tuple(side.var(ddof=1) for side in sides), np.concatenate(squares[1 - both :])
+            )
+        )
     for level in (0.01, 0.05):
         most = level + 3 * np.sqrt(level * (1 - level) / 600)
         assert np.mean(np.array(p) < level) < most
     if law == "normal":
         assert np.mean(np.array(p) < 0.05) > 0.02
-        assert apart((800, 300), (1.0, 1.6), np.concatenate(squares[1 - both :])) < 0.001
+        assert mean_difference_p_value((800, 300), (1.0, 1.6), np.concatenate(squares[1 - both :])) < 0.001
 
 
 @pytest.mark.parametrize("event", ["gaussian", "exponential"])
@@ -115,8 +119,10 @@ def test_numbers_with_long_tails_have_not_moved(event):
         return {name: 1000 * LAWS["lognormal"](rng, n) for name in "ab"} | {"y": rng.random(n) < 0.5}
 
     pairs = [(cd.fit(some(1000), "y", model="naive", events=events), some(500)) for _ in range(8)]
-    assert sum(bool(tasks.drift(model, later).moved) for model, later in pairs) <= 1
-    assert all(tasks.drift(model, {**later, "a": 2 * later["a"]}).moved for model, later in pairs[:3])
+    assert sum(bool(operations.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
+    assert all(
+        operations.detect_drift(model, {**later, "a": 2 * later["a"]}).drifted_columns for model, later in pairs[:3]
+    )
 
 
 def test_counts_that_come_in_bursts_have_not_moved():
@@ -126,11 +132,11 @@ def test_counts_that_come_in_bursts_have_not_moved():
         return {"n": rng.poisson(rng.gamma(0.3, 10.0, n)), "y": rng.random(n) < 0.5}
 
     pairs = [(cd.fit(some(800), "y", model="naive", events={"n": "poisson"}), some(400)) for _ in range(8)]
-    assert sum(bool(tasks.drift(model, later).moved) for model, later in pairs) <= 1
+    assert sum(bool(operations.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
 
 
 def test_nothing_moved(model):
-    wrong = sum(bool(tasks.drift(model, rows(800, seed)).moved) for seed in range(10, 30))
+    wrong = sum(bool(operations.detect_drift(model, rows(800, seed)).drifted_columns) for seed in range(10, 30))
     assert wrong <= 2  # one list in a hundred is wrong
 
 
@@ -144,44 +150,50 @@ def test_nothing_moved(model):
     ],
 )
 def test_what_moved_is_named(model, how, column):
-    found = tasks.drift(model, rows(1500, 5, **how))
-    assert [one.column for one in found.moved] == [column]
+    found = operations.detect_drift(model, rows(1500, 5, **how))
+    assert [one.column for one in found.drifted_columns] == [column]
     assert found.columns[0].column == column
-    assert found.columns[0].moved == max(one.moved for one in found.columns)
+    assert found.columns[0].stability_index == max(one.stability_index for one in found.columns)
 
 
 def test_values_never_met_are_a_move(model):
     later = rows(1000, 6)
     later["soil"] = np.where(np.arange(1000) % 4 == 0, "peat", later["soil"])
-    one = tasks.drift(model, later).moved[0]
-    assert (one.column, one.level, one.values["share"]) == ("soil", "never met", pytest.approx((0.0, 0.25)))
+    one = operations.detect_drift(model, later).drifted_columns[0]
+    assert (one.column, one.most_changed_level, one.values["share"]) == (
+        "soil",
+        "never met",
+        pytest.approx((0.0, 0.25)),
+    )
 
 
 def test_expected_accuracy_is_near_the_real_one():
     model = cd.fit(BEFORE, "kind")
     some = rows(6000, 7)
-    found = tasks.drift(model, some)
-    real = tasks.evaluate(model, some, "kind").accuracy
-    assert found.after.expected_accuracy == pytest.approx(real, abs=0.02)
+    found = operations.detect_drift(model, some)
+    real = operations.evaluate(model, some, "kind").accuracy
+    assert found.summary_after.expected_accuracy == pytest.approx(real, abs=0.02)
     p = model.predict_proba({name: some[name] for name in ("size", "weight", "soil")})
-    assert found.after.expected_accuracy == pytest.approx(p.max(axis=1).mean())
-    assert list(found.after.shares.values()) == pytest.approx(p.mean(axis=0))
+    assert found.summary_after.expected_accuracy == pytest.approx(p.max(axis=1).mean())
+    assert list(found.summary_after.class_proportions.values()) == pytest.approx(p.mean(axis=0))
 
 
 def test_rows_are_less_likely_where_they_have_moved():
     model = cd.fit(BEFORE, "kind", model="naive")
-    same, moved = (tasks.drift(model, some, before=BEFORE) for some in (rows(2000, 9), rows(2000, 9, shift=3.0)))
-    assert same.before.unlikely == pytest.approx(0.01, abs=0.002)
-    assert same.after.unlikely < 0.03 < 0.1 < moved.after.unlikely
+    same, moved = (
+        operations.detect_drift(model, some, before=BEFORE) for some in (rows(2000, 9), rows(2000, 9, shift=3.0))
+    )
+    assert same.summary_before.unlikely_share == pytest.approx(0.01, abs=0.002)
+    assert same.summary_after.unlikely_share < 0.03 < 0.1 < moved.summary_after.unlikely_share
     X = {name: BEFORE[name] for name in ("size", "weight", "soil")}
-    assert same.before.mean_density == pytest.approx(model.log_density(X).mean())
-    assert not same.drawn
-    assert tasks.drift(model, rows(2000, 9)).drawn
+    assert same.summary_before.mean_density == pytest.approx(model.log_density(X).mean())
+    assert not same.is_before_drawn
+    assert operations.detect_drift(model, rows(2000, 9)).is_before_drawn
 
 
 def test_holm_is_that_of_the_book():
-    assert holm([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
-    assert holm([]) == []
+    assert adjust_p_values([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04, 0.06, 0.06, 0.06])
+    assert adjust_p_values([]) == []
 
 
 def test_counts_and_groups_can_be_compared():
@@ -193,8 +205,8 @@ def test_counts_and_groups_can_be_compared():
 
     events = {"n": "poisson", ("u", "v"): "gaussian-full"}
     model = cd.fit(some(2000, 3.0), "y", model="naive", events=events)
-    assert [one.column for one in tasks.drift(model, some(1000, 3.5)).moved] == ["n"]
-    assert not tasks.drift(model, some(1000, 3.0)).moved
+    assert [one.column for one in operations.detect_drift(model, some(1000, 3.5)).drifted_columns] == ["n"]
+    assert not operations.detect_drift(model, some(1000, 3.0)).drifted_columns
 
 
 def test_text_is_left_out():
@@ -204,20 +216,20 @@ def test_text_is_left_out():
         "kind": ["spam", "ham"] * 30,
     }
     model = cd.fit(words, "kind", model="naive", events={"text": "text"})
-    found = tasks.drift(model, words)
-    assert found.left_out == ["text"]
+    found = operations.detect_drift(model, words)
+    assert found.skipped_columns == ["text"]
     assert [one.column for one in found.columns] == ["n"]
-    told = str(summary.of_drift(found))
+    told = str(summary.summarize_drift(found))
     assert "'text' is not compared" in told
     assert "no rows before were given" in told
 
 
 def test_the_head_of_the_table_is_not_cut(model, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    told = str(summary.of_drift(tasks.drift(model, rows(500, 1))))
+    told = str(summary.summarize_drift(operations.detect_drift(model, rows(500, 1))))
     assert "…" not in told
     assert "rows drawn from the model" in told
-    assert "drawn" not in str(summary.of_drift(tasks.drift(model, rows(500, 1), before=BEFORE)))
+    assert "drawn" not in str(summary.summarize_drift(operations.detect_drift(model, rows(500, 1), before=BEFORE)))
 
 
 def test_the_command(model, tmp_path):
@@ -237,18 +249,20 @@ def test_the_command(model, tmp_path):
 
 def test_what_cannot_be_compared(model):
     with pytest.raises(InputError, match="none of the model's columns"):
-        tasks.drift(model, {"other": [1.0]})
+        operations.detect_drift(model, {"other": [1.0]})
     with pytest.raises(InputError, match="no rows"):
-        tasks.drift(model, {name: values[:0] for name, values in BEFORE.items()})
+        operations.detect_drift(model, {name: values[:0] for name, values in BEFORE.items()})
     with pytest.raises(InputError, match="keeps no counts"):
-        tasks.drift(model.fitted_.without_counts(), BEFORE)
+        operations.detect_drift(model.fitted_.without_counts(), BEFORE)
 
 
 def test_a_column_that_is_not_there_is_missing(model):
     with pytest.warns(UserWarning, match="lacks"):
-        found = tasks.drift(model, {name: values for name, values in rows(500, 3).items() if name != "soil"})
-    assert found.moved[0].column == "soil"
-    assert found.moved[0].level == "missing"
+        found = operations.detect_drift(
+            model, {name: values for name, values in rows(500, 3).items() if name != "soil"}
+        )
+    assert found.drifted_columns[0].column == "soil"
+    assert found.drifted_columns[0].most_changed_level == "missing"
 
 
 @pytest.mark.parametrize("event", ["gaussian", "poisson", "exponential"])
@@ -256,12 +270,12 @@ def test_numbers_that_are_not_there_have_no_mean(event):
     rng = np.random.default_rng(0)
     table = {"x": rng.poisson(3.0, 200) + 1.0, "z": rng.normal(size=200), "y": ["a", "b"] * 100}
     model = cd.fit(table, "y", model="naive", events={"x": event, "z": "gaussian"})
-    gone = tasks.drift(model, {"x": [None] * 50, "z": table["z"][:50]})
-    [one] = gone.moved
+    gone = operations.detect_drift(model, {"x": [None] * 50, "z": table["z"][:50]})
+    [one] = gone.drifted_columns
     assert (one.column, one.values) == ("x", {"missing": (0.0, 1.0)})
-    assert np.isfinite(one.moved)
-    shown = str(summary.of_drift(gone))
+    assert np.isfinite(one.stability_index)
+    shown = str(summary.summarize_drift(gone))
     assert "missing 0% -> 100%" in shown
     assert "nan" not in shown
-    single = tasks.drift(model, {"x": [2.0], "z": [0.5]})
+    single = operations.detect_drift(model, {"x": [2.0], "z": [0.5]})
     assert all(not np.isnan(pair).any() for one in single.columns for pair in one.values.values())

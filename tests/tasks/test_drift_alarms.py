@@ -7,9 +7,9 @@ import pytest
 from benchmarks import honesty_drift
 
 import candide as cd
-from candide import tasks
-from candide.explain import drift as compare
-from candide.explain.level_tests import LevelCounts
+from candide import operations
+from candide.monitoring import drift_tests as compare
+from candide.monitoring.level_tests import LevelCounts
 from candide.report import summary
 
 pytestmark = pytest.mark.filterwarnings("ignore:column.*levels in")
@@ -27,7 +27,7 @@ def shares(name):
 def test_levels_that_have_not_changed_are_not_named(name, sizes):
     rng, p = np.random.default_rng(7), shares(name)
     tables = [np.stack([rng.multinomial(n, p / p.sum()) for n in sizes]).astype(float) for _ in range(1000)]
-    found = [LevelCounts(table).test()[0] for table in tables]
+    found = [LevelCounts(table).p_value_and_test()[0] for table in tables]
     assert np.mean(np.array(found) < 0.01) <= ALLOWED
     assert np.mean(np.array(found) < 0.2) > 0.05  # and the test is not one that never finds anything
 
@@ -56,7 +56,7 @@ def test_a_few_numbers_that_have_not_changed_are_not_named(name, given):
             before, after = FEW[name](rng, 300), FEW[name](rng, few)
             seen = [before, after] if given else [after]
             sums = zip(_moments(before), _moments(after), strict=True)
-            wrong += compare._of_numbers(*sums, (300.0, float(few)), seen).p < 0.01
+            wrong += compare._test_numbers(*sums, (300.0, float(few)), seen).p_value < 0.01
         assert wrong <= 400 * (ALLOWED + 0.005), few
 
 
@@ -75,8 +75,8 @@ def test_rates_of_a_few_rows_that_have_not_changed_are_not_named(kind, given):
             sides = [draw(300)[:, None], draw(few)[:, None]]
             seen = sides if given else sides[1:]
             sums, whole = (sides[0].sum(), sides[1].sum()), all(not np.any(side % 1) for side in seen)
-            values = compare._values(seen, 0)
-            wrong += compare._of_rates((300.0, few), sums, (300.0, few), values, whole).p < 0.01
+            values = compare._relative_values(seen, 0)
+            wrong += compare._test_rates((300.0, few), sums, (300.0, few), values, whole).p_value < 0.01
         assert wrong <= 400 * (ALLOWED + 0.005), few
 
 
@@ -84,10 +84,10 @@ def test_two_new_rows_of_a_number_are_no_alarm():
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=500), "y": rng.choice(["a", "b"], 500)}
     model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
-    assert not tasks.drift(model, {"x": [0.3, -0.4]}).moved
+    assert not operations.detect_drift(model, {"x": [0.3, -0.4]}).drifted_columns
     rows["x"][rng.random(500) < 0.6] = np.nan
     model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
-    assert not tasks.drift(model, {"x": [0.3, None, -0.4, None, None]}, before=rows).moved
+    assert not operations.detect_drift(model, {"x": [0.3, None, -0.4, None, None]}, before=rows).drifted_columns
 
 
 def levels(rng, n, p, first=0):
@@ -100,9 +100,9 @@ def test_a_long_tail_that_has_not_changed_is_not_named(given):
     for _ in range(12):
         before, after = ({"shop": levels(rng, n, shares("zipf"))} for n in (500, 300))
         model = cd.fit(before | {"y": rng.choice(["a", "b"], 500)}, "y", model="naive")
-        found = tasks.drift(model, after, before=before if given else None)
-        wrong += bool(found.moved)
-        assert found.columns[0].moved < 0.25
+        found = operations.detect_drift(model, after, before=before if given else None)
+        wrong += bool(found.drifted_columns)
+        assert found.columns[0].stability_index < 0.25
     assert wrong <= 1
 
 
@@ -111,12 +111,12 @@ def test_a_long_tail_that_has_changed_is_named():
     p = shares("zipf")
     before = {"shop": levels(rng, 500, p), "y": rng.choice(["a", "b"], 500)}
     model = cd.fit(before, "y", model="naive")
-    [one] = tasks.drift(model, {"shop": levels(rng, 300, np.r_[p[0] / 4, p[1:]])}).moved
-    assert one.level == "level 0"
+    [one] = operations.detect_drift(model, {"shop": levels(rng, 300, np.r_[p[0] / 4, p[1:]])}).drifted_columns
+    assert one.most_changed_level == "level 0"
     rare = np.where(rng.random(300) < 0.5, levels(rng, 300, p), levels(rng, 300, np.ones(900), first=5000))
-    [one] = tasks.drift(model, {"shop": rare}).moved
-    assert one.level == "never met"
-    assert one.moved > 0.25
+    [one] = operations.detect_drift(model, {"shop": rare}).drifted_columns
+    assert one.most_changed_level == "never met"
+    assert one.stability_index > 0.25
 
 
 def test_unseen_levels_are_counted_alike_in_files_and_memory(tmp_path):
@@ -129,11 +129,11 @@ def test_unseen_levels_are_counted_alike_in_files_and_memory(tmp_path):
     model = cd.fit(before, "y", model="naive")
     csv.write_csv(pa.table(after), tmp_path / "new.csv")
     parquet.write_table(pa.table(after), tmp_path / "new.parquet")
-    [expected] = tasks.drift(model, after).columns
+    [expected] = operations.detect_drift(model, after).columns
     for name in ("new.csv", "new.parquet"):
-        [one] = tasks.drift(model, str(tmp_path / name)).columns
-        assert one.p == pytest.approx(expected.p, rel=1e-9)
-        assert one.moved == pytest.approx(expected.moved, rel=1e-9)
+        [one] = operations.detect_drift(model, str(tmp_path / name)).columns
+        assert one.p_value == pytest.approx(expected.p_value, rel=1e-9)
+        assert one.stability_index == pytest.approx(expected.stability_index, rel=1e-9)
 
 
 def test_levels_beyond_the_bound_count_as_one_row_each(monkeypatch):
@@ -142,11 +142,11 @@ def test_levels_beyond_the_bound_count_as_one_row_each(monkeypatch):
     model = cd.fit(
         {"id": ids[:500], "y": rng.choice(["a", "b"], 500)}, "y", model="naive", events={"id": "categorical"}
     )
-    [whole] = tasks.drift(model, {"id": ids[500:]}).columns
-    monkeypatch.setattr(sys.modules["candide.tasks.drift"], "_LEVELS", 40)
-    [cut] = tasks.drift(model, {"id": ids[500:]}).columns
-    assert whole.p == cut.p == 1.0
-    assert whole.moved == pytest.approx(cut.moved)
+    [whole] = operations.detect_drift(model, {"id": ids[500:]}).columns
+    monkeypatch.setattr(sys.modules["candide.monitoring.drift"], "_LEVELS", 40)
+    [cut] = operations.detect_drift(model, {"id": ids[500:]}).columns
+    assert whole.p_value == cut.p_value == 1.0
+    assert whole.stability_index == pytest.approx(cut.stability_index)
 
 
 @pytest.mark.parametrize("sizes", honesty_drift.SIZES)
@@ -164,11 +164,11 @@ def test_a_few_new_rows_of_one_value_are_no_move():
     before = {"fee": fees, "y": rng.choice(["a", "b"], 2000)}
     model = cd.fit(before, "y", model="naive", events={"fee": "gaussian"})
     for given in (None, before):
-        assert not tasks.drift(model, {"fee": np.zeros(50)}, before=given).moved
-        assert tasks.drift(model, {"fee": np.zeros(1000)}, before=given).moved
-    stuck = tasks.drift(model, {"fee": np.full(20, 3.5)})
-    assert stuck.moved
-    assert "nan" not in str(summary.of_drift(stuck))
+        assert not operations.detect_drift(model, {"fee": np.zeros(50)}, before=given).drifted_columns
+        assert operations.detect_drift(model, {"fee": np.zeros(1000)}, before=given).drifted_columns
+    stuck = operations.detect_drift(model, {"fee": np.full(20, 3.5)})
+    assert stuck.drifted_columns
+    assert "nan" not in str(summary.summarize_drift(stuck))
 
 
 def test_the_benchmark_finds_changes_and_no_others():

@@ -6,10 +6,10 @@ from tests.data import table
 
 import candide as cd
 from candide import store
-from candide.errors import InputError, NotWithinError
+from candide.errors import InputError, NotCountedError
+from candide.operations.fit import fit_model
+from candide.operations.update import forget, slide_window, update
 from candide.report import summary
-from candide.tasks.learn import learn
-from candide.tasks.update import forget, slide, update
 
 EVENTS = {"note": "text", "code": "categorical"}
 
@@ -37,7 +37,7 @@ SECRETS = [(), [("y", "perhaps")], [("job", "spy"), ("note", "whisper it softly"
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform"])
 def test_either_part_is_left_of_the_whole_byte_for_byte(secret, class_prior, tmp_path):
     settings = cd.model.settings.Settings(class_prior=class_prior)
-    fit = lambda rows: learn(rows, "y", events=EVENTS, settings=settings, model="naive").fitted  # noqa: E731
+    fit = lambda rows: fit_model(rows, "y", events=EVENTS, settings=settings, model="naive").fitted  # noqa: E731
     a, b = days(1), days(2, secret)
     path = tmp_path / "m.candide"
     store.save(fit(a), path)
@@ -52,7 +52,7 @@ def test_either_part_is_left_of_the_whole_byte_for_byte(secret, class_prior, tmp
     forget(path, a)
     assert path.read_bytes() == store.dumps(fit(b))
     path.write_bytes(both)
-    assert store.dumps(slide(path, b, a).fitted) == store.dumps(fit(b) + fit(b))
+    assert store.dumps(slide_window(path, b, a).fitted) == store.dumps(fit(b) + fit(b))
 
 
 def test_a_forgotten_class_is_never_predicted():
@@ -60,17 +60,17 @@ def test_a_forgotten_class_is_never_predicted():
     X, y = {name: rows[name] for name in rows if name != "y"}, rows["y"]
     for model in (cd.NaiveBayes(EVENTS, class_prior="uniform"), cd.NaiveBayes(EVENTS)):
         model.fit(X, y).partial_fit({name: X[name][:2] for name in X}, ["perhaps"] * 2)
-        assert model.unlearn({name: X[name][:2] for name in X}, ["perhaps"] * 2).classes_.tolist() == ["no", "yes"]
+        assert model.forget({name: X[name][:2] for name in X}, ["perhaps"] * 2).classes_.tolist() == ["no", "yes"]
         np.testing.assert_array_equal(model.predict_proba(X), model.fit(X, y).predict_proba(X))
 
 
 def test_a_class_that_was_announced_stays():
     X, y = np.array([[1.0], [2.0], [8.0]]), ["a", "a", "b"]
     for kind in (cd.NaiveBayes, cd.GaussianNB):
-        model = kind().partial_fit(X, y, classes=["a", "b"]).unlearn(X[2:], y[2:])
+        model = kind().partial_fit(X, y, classes=["a", "b"]).forget(X[2:], y[2:])
         assert model.classes_.tolist() == ["a", "b"]
-        assert kind().fit(X, y).unlearn(X[2:], y[2:]).classes_.tolist() == ["a"]
-    kept = cd.NaiveBayes(class_prior={"a": 0.5, "b": 0.5}).fit(X, y).unlearn(X[2:], y[2:])
+        assert kind().fit(X, y).forget(X[2:], y[2:]).classes_.tolist() == ["a"]
+    kept = cd.NaiveBayes(class_prior={"a": 0.5, "b": 0.5}).fit(X, y).forget(X[2:], y[2:])
     assert kept.classes_.tolist() == ["a", "b"]
 
 
@@ -78,7 +78,7 @@ def test_what_was_declared_is_declared_in_the_file(tmp_path):
     X, y, path = [[0, 2], [1, 0], [4, 1]], ["a", "a", "b"], tmp_path / "m.candide"
     model = cd.CategoricalNB(min_categories=[3, 1]).partial_fit(X, y, classes=["a", "b", "c"])
     model.save(path)
-    left = cd.load(path).unlearn([[4, 1], [0, 2]], ["b", "a"])
+    left = cd.load(path).forget([[4, 1], [0, 2]], ["b", "a"])
     assert left.classes_.tolist() == ["a", "b", "c"]
     assert left.n_categories_.tolist() == [3, 1]  # 3 were declared, of the other column none above 0 is left
     alone = cd.CategoricalNB(min_categories=[3, 1]).partial_fit([[1, 0]], ["a"], classes=["a", "b", "c"])
@@ -87,17 +87,17 @@ def test_what_was_declared_is_declared_in_the_file(tmp_path):
 
 def test_nothing_is_left_of_everything(tmp_path):
     rows, path = days(1), tmp_path / "m.candide"
-    store.save(learn(rows, "y", events=EVENTS, model="naive").fitted, path)
+    store.save(fit_model(rows, "y", events=EVENTS, model="naive").fitted, path)
     change = forget(path, rows)
-    assert [remark.code for remark in change.remarks] == ["no-rows"]
-    assert summary.of_model(path).classes == ()
+    assert [remark.code for remark in change.notes] == ["no-rows"]
+    assert summary.summarize_model(path).classes == ()
     for word in (b"yes", b"cook", b"word1"):
         assert word not in path.read_bytes()
     with pytest.raises(InputError) as caught:
         cd.load(path).predict({name: rows[name] for name in rows if name != "y"})
     assert caught.value.remedy
     again = update(path, rows).fitted
-    assert store.dumps(again) == store.dumps(learn(rows, "y", events=EVENTS, model="naive").fitted)
+    assert store.dumps(again) == store.dumps(fit_model(rows, "y", events=EVENTS, model="naive").fitted)
 
 
 def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
@@ -105,7 +105,7 @@ def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
 
     rows = pq.read_table(table("adult_train.parquet"))
     a, b = rows.slice(0, 8000), rows.slice(8000)
-    alone, whole = learn(a, "class", model="naive").fitted, learn(rows, "class", model="naive").fitted
+    alone, whole = fit_model(a, "class", model="naive").fitted, fit_model(rows, "class", model="naive").fitted
     left = forget(whole, b).fitted
     some = rows.slice(0, 500).drop_columns(["class"])
     np.testing.assert_allclose(left.posterior(some), alone.posterior(some), rtol=1e-9, atol=1e-12)
@@ -120,9 +120,9 @@ def test_more_missing_values_than_were_counted_cannot_be_removed(make, column):
     y = rng.choice(["late", "on time"], 200)
     rows = {name: [values[0]] for name, values in X.items()} | {column: [None]}
     model = make({"items": "poisson"} if make is cd.NaiveBayes else "auto").fit(X, y)
-    with pytest.raises(NotWithinError, match="missing") as caught:
-        model.unlearn(rows, y[:1])
+    with pytest.raises(NotCountedError, match="missing") as caught:
+        model.forget(rows, y[:1])
     assert caught.value.column == column
     X[column][0] = None
     model = make({"items": "poisson"} if make is cd.NaiveBayes else "auto").fit(X, y)
-    assert model.unlearn(rows, y[:1]).census_.n_rows == 199
+    assert model.forget(rows, y[:1]).counts_.n_rows == 199

@@ -12,16 +12,16 @@ from click.testing import CliRunner
 
 import candide as cd
 from candide.cli.run import cli
-from candide.engines.base import Rows, open_source
-from candide.engines.prepare import prepare
+from candide.data.notes import DataWarning
+from candide.data.table import Table
+from candide.engines.base import LabelledSource, open_source
+from candide.engines.planning import prepare_source
 from candide.errors import InputError, UnknownNameError
-from candide.model.fitted import Fitted
-from candide.model.settings import usual
-from candide.rows.remarks import RemarkWarning
-from candide.rows.table import Table
-from candide.tasks.compose import columns_plan
-from candide.tasks.learn import learn
-from candide.tasks.weigh import learn_from
+from candide.model.fitted import FittedModel
+from candide.model.settings import default_settings
+from candide.operations.fit import fit_model
+from candide.weighted.fit import fit_weighted_source
+from candide.weighted.selection import plan_column_terms
 
 RNG = np.random.default_rng
 
@@ -67,7 +67,7 @@ def door(kind, data, folder):
         return folder / "rows.duckdb"
     data.to_parquet(folder / "rows.parquet", row_group_size=100)
     doors = {"query": f"SELECT * FROM '{folder}/rows.parquet'", "stream": pa.Table.from_pandas(data).to_reader()}
-    return {"parquet": folder / "rows.parquet", "frame": data, "table": Table.of(data), **doors}[kind]
+    return {"parquet": folder / "rows.parquet", "frame": data, "table": Table.from_data(data), **doors}[kind]
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "duckdb", "query", "stream", "frame", "table"])
@@ -76,7 +76,7 @@ def test_every_source_gives_the_model_of_the_rows_in_memory(kind, known, tmp_pat
     found = cd.fit(door(kind, data, tmp_path), "y", model="bayes")
     assert type(found) is cd.BayesClassifier
     same(found, want, inputs(frame(100, seed=1)))
-    assert found.fitted_.voices.rows == len(data)
+    assert found.fitted_.term_weights.n_learned_rows == len(data)
     assert [part.event.name for part in found.fitted_.plan.parts] == [p.event.name for p in want.fitted_.plan.parts]
 
 
@@ -85,7 +85,7 @@ def test_columns_stand_as_in_the_source(known, tmp_path):
     model = cd.fit(door("csv", data, tmp_path), "y")
     assert model.feature_names_in_.tolist() == ["job", "x", "a", "z", "b"]
     in_memory = cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert [one.title for one in model.voices()] == [one.title for one in in_memory.voices()]
+    assert [one.title for one in model.term_weights()] == [one.title for one in in_memory.terms_()]
     rows = inputs(data)[:50]
     with pytest.warns(UserWarning, match="feature names"):  # so that rows without names go by position
         found = model.predict_proba(rows.to_numpy(object))
@@ -104,9 +104,9 @@ def test_a_file_keeps_the_model_and_what_it_was_asked_for(known, tmp_path):
 def test_rows_without_a_label_are_left_out(known):
     data, want = known
     gap = pd.DataFrame({"y": [None, None], "z": [99.0, -99.0], "job": ["thief", "cook"]})
-    learned = learn(pd.concat([gap, data], ignore_index=True), "y", model="bayes")
-    assert learned.fitted.census.n_rows == len(data)
-    assert "2 rows have no value of 'y' and were left out" in learned.notes
+    learned = fit_model(pd.concat([gap, data], ignore_index=True), "y", model="bayes")
+    assert learned.fitted.counts.n_rows == len(data)
+    assert "2 rows have no value of 'y' and were left out" in learned.note_texts
     np.testing.assert_allclose(learned.fitted.posterior(inputs(data)), want.predict_proba(inputs(data)), atol=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_columns_can_be_dropped_and_have_event_models(known):
     want = cd.BayesClassifier(events).fit(inputs(data, "day"), data["y"])
     found = cd.fit(data, "y", model="bayes", drop=["day"], events=events)
     same(found, want, inputs(data))
-    assert {part.event.name for part in found.census_.of_columns().plan.parts} == {
+    assert {part.event.name for part in found.counts_.select_density_parts().plan.parts} == {
         "lognormal", "poisson", "binned", "categorical"
     }  # fmt: skip
 
@@ -155,29 +155,31 @@ def test_numbers_as_people_write_them(tmp_path):
 
 def looked(data, most, weight=None):
     with open_source(data) as source:
-        prepared = prepare(source, "y", "auto", (), weight, columns_plan)
-        settings = usual("bayes")
-        counted, voices, _ = learn_from(Rows(source, "y", weight), prepared, settings=settings, most=most)
-    return Fitted(counted.censuses[0], settings, voices=voices)
+        prepared = prepare_source(source, "y", "auto", (), weight, plan_column_terms)
+        settings = default_settings("bayes")
+        counted, voices, _ = fit_weighted_source(
+            LabelledSource(source, "y", weight), prepared, settings=settings, sample_rows=most
+        )
+    return FittedModel(counted.fold_counts[0], settings, term_weights=voices)
 
 
 def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):
     data = frame(3000)
     data.loc[len(data)] = {**data.iloc[0], "job": "astronaut", "y": "perhaps"}  # neither is looked at
-    want = cd.BayesClassifier(rows=500).fit(inputs(data), data["y"])
+    want = cd.BayesClassifier(sample_rows=500).fit(inputs(data), data["y"])
     data.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
     found = looked(str(tmp_path / "rows.parquet"), 500)
-    assert found.voices.rows == 500
-    assert found.census.n_rows == 3001
+    assert found.term_weights.n_learned_rows == 500
+    assert found.counts.n_rows == 3001
     assert found.labels.values == ("no", "perhaps", "yes")
-    jobs = next(part for part in found.census.plan.parts if "job" in part.columns)
+    jobs = next(part for part in found.counts.plan.parts if "job" in part.columns)
     assert "astronaut" in jobs.levels[jobs.columns.index("job")].values
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data)), atol=1e-9)
 
 
 def test_weights_of_rows_are_looked_at_too():
     data = frame(2000).assign(w=RNG(6).choice([0.0, 1.0, 2.0], 2000))
-    want = cd.BayesClassifier(rows=400).fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
+    want = cd.BayesClassifier(sample_rows=400).fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
     found = looked(data, 400, "w")
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data, "w")), atol=1e-9)
 
@@ -194,7 +196,7 @@ def test_a_column_without_end_is_in_no_pair():
     some = looked(data, 2000)
     assert "town" not in pairs(some)
     assert {"a", "b"} <= pairs(some)
-    towns = next(part for part in some.census.plan.parts if "town" in part.columns)
+    towns = next(part for part in some.counts.plan.parts if "town" in part.columns)
     assert len(towns.levels[towns.columns.index("town")]) == 1002  # alone it is counted whole
 
 
@@ -203,7 +205,7 @@ def test_labels_that_are_nan_are_none():
     data = pa.table({"x": RNG(0).normal(size=90), "c": RNG(1).choice(["u", "v"], 90), "y": y})
     model = cd.fit(data, "y", model="bayes")
     assert model.classes_.tolist() == [0, 1]
-    assert model.census_.n_rows == 80
+    assert model.counts_.n_rows == 80
 
 
 # Text
@@ -307,8 +309,8 @@ def test_a_full_design_is_no_riddle():
     y = np.where(rows[:, 0] == rows[:, 1], "same", "other")
     model = cd.BayesClassifier().fit(X, y)
     assert (model.predict_proba(X)[np.arange(54), (y == "same").astype(int)] > 0.9).all()
-    assert np.abs(np.concatenate(model.fitted_.voices.weight)).max() < 5
-    assert {one.column for one in model.voices().silent} == set(X)
+    assert np.abs(np.concatenate(model.fitted_.term_weights.weight)).max() < 5
+    assert {one.column for one in model.terms_().inactive} == set(X)
 
 
 def test_an_infinity_is_refused_as_elsewhere():
@@ -342,7 +344,7 @@ def test_levels_of_a_csv_are_indicators_too(tmp_path):
     data = pd.DataFrame({**columns, "y": np.where(gap + 0.5 * rng.normal(size=600) > 0, "yes", "no")})
     data.to_csv(tmp_path / "t.csv", index=False)
     found, want = cd.fit(tmp_path / "t.csv", "y"), cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert "linear discriminant of 6 categories" in {voice.title for voice in found.voices()}
+    assert "linear discriminant of 6 categories" in {voice.title for voice in found.term_weights()}
     same(found, want, inputs(data))
 
 
@@ -355,5 +357,5 @@ def test_naive_is_not_like_weighted(known):
 
 def test_columns_left_out_are_named():
     data = frame(60).assign(id=[f"customer {i}" for i in range(60)])
-    with pytest.warns(RemarkWarning, match="'id' is left out"):
+    with pytest.warns(DataWarning, match="'id' is left out"):
         cd.BayesClassifier().fit(inputs(data), data["y"])

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.engines.base import Folds, Rows, open_source
-from candide.engines.prepare import prepare
-from candide.engines.reading import Reading
-from candide.engines.sample import sample
+from candide.data.labels import Labels
+from candide.data.sampling import hash_row_numbers
+from candide.data.table import Table
+from candide.engines.base import Folds, LabelledSource, open_source
+from candide.engines.draw_sample import draw_source_rows
+from candide.engines.planning import prepare_source
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.events.text import HEARD
-from candide.model.settings import usual
-from candide.rows.labels import Labels
-from candide.rows.lots import lots
-from candide.rows.table import Table
-from candide.tasks.look import Look, look, most
-from candide.tasks.weigh import learn_from
+from candide.events.text import DEFAULT_TEXT
+from candide.model.settings import default_settings
+from candide.weighted.fit import fit_weighted_source
+from candide.weighted.sample import Sample, draw_sample, max_sample_rows
 
 N = 3000
 
@@ -38,8 +38,8 @@ def rows(n=N):
 def seen(data, most=200, seed=0, weight="w", folds=None, reading=None):
     with open_source(data, reading) as source:
         source.materialise()
-        prepared = prepare(source, "y", {"code": "categorical"}, weight=weight)
-        return look(Rows(source, "y", weight, folds), prepared, rows=most, seed=seed)
+        prepared = prepare_source(source, "y", {"code": "categorical"}, weight=weight)
+        return draw_sample(LabelledSource(source, "y", weight, folds), prepared, rows=most, seed=seed)
 
 
 def doors(folder):
@@ -53,7 +53,7 @@ def doors(folder):
         *files,
         f"SELECT * FROM '{files[1]}'",
         data.to_pandas(),
-        Table.of(data),
+        Table.from_data(data),
         data.to_reader(),
         duckdb.sql("FROM data"),
     ]
@@ -64,7 +64,7 @@ def test_every_door_draws_the_same_rows(tmp_path):
     assert len(want) == 200
     for door in doors(tmp_path):
         got = seen(door)
-        np.testing.assert_array_equal(got.row, want.row)
+        np.testing.assert_array_equal(got.row_number, want.row_number)
         np.testing.assert_array_equal(got.labels.array[got.y], want.labels.array[want.y])
         np.testing.assert_array_equal(got.weight, want.weight)
         for name in ("x", "age", "code"):
@@ -74,7 +74,7 @@ def test_every_door_draws_the_same_rows(tmp_path):
 def test_they_are_drawn_from_all_rows_that_count():
     data, got = rows(), seen(rows())
     there = np.flatnonzero(data["y"].is_valid().to_numpy() & (data["w"].to_numpy() > 0))
-    assert set(got.row) <= set(there)
+    assert set(got.row_number) <= set(there)
     assert 0.3 < (got.row < N / 2).mean() < 0.7
     np.testing.assert_array_equal(data["x"].to_numpy()[got.row], got.table.column("x"))
     assert len(seen(data, most=N)) == len(there)
@@ -86,22 +86,26 @@ def test_threads_and_batches_make_no_difference(tmp_path, threads):
     n = 400_000  # several batches
     data = pa.table({"x": np.random.default_rng(0).normal(size=n), "y": np.arange(n) % 3, "w": np.ones(n)})
     pa.parquet.write_table(data, tmp_path / "rows.parquet", row_group_size=50_000)
-    with open_source(str(tmp_path / "rows.parquet"), Reading(threads=threads)) as source:
-        got = look(Rows(source, "y"), prepare(source, "y", drop=["w"]), rows=500)
-    own = Look.of(Table.of({"x": data["x"].to_numpy()}), np.arange(n) % 3, Labels((0, 1, 2))).bounded(500)
-    np.testing.assert_array_equal(got.row, own.row)
-    np.testing.assert_array_equal(got.y, got.row % 3)
+    with open_source(str(tmp_path / "rows.parquet"), ReadOptions(threads=threads)) as source:
+        got = draw_sample(LabelledSource(source, "y"), prepare_source(source, "y", drop=["w"]), rows=500)
+    own = Sample.from_table(
+        Table.from_data({"x": data["x"].to_numpy()}), np.arange(n) % 3, Labels((0, 1, 2))
+    ).limit_rows(500)
+    np.testing.assert_array_equal(got.row_number, own.row_number)
+    np.testing.assert_array_equal(got.y, got.row_number % 3)
 
 
 def test_rows_in_memory_are_drawn_alike():
     data, got = rows(), seen(rows())
     there = np.flatnonzero(data["y"].is_valid().to_numpy())
-    labels = Labels.of(data["y"])
+    labels = Labels.from_values(data["y"])
     features = {name: data[name].to_numpy()[there] for name in ("x", "age", "code", "job")}
-    own = Look.of(Table.of(features), labels.encode(data["y"])[there], labels, data["w"].to_numpy()[there])
-    assert there[own.row].tolist() == [row for row in there if data["w"][row].as_py()]
-    assert there[own.bounded(200).row].tolist() == got.row.tolist()
-    assert set(own.bounded(50).row) < set(own.bounded(200).row)
+    own = Sample.from_table(
+        Table.from_data(features), labels.encode(data["y"])[there], labels, data["w"].to_numpy()[there]
+    )
+    assert there[own.row_number].tolist() == [row for row in there if data["w"][row].as_py()]
+    assert there[own.limit_rows(200).row_number].tolist() == got.row_number.tolist()
+    assert set(own.limit_rows(50).row_number) < set(own.limit_rows(200).row_number)
 
 
 @pytest.mark.parametrize("batch", [100, 10_000])
@@ -116,14 +120,16 @@ def test_copies_come_into_a_sample_together_with_their_frequency(tmp_path, batch
         data = distinct.take(order)
         pa.parquet.write_table(data, tmp_path / "rows.parquet", row_group_size=batch)
         with open_source(str(tmp_path / "rows.parquet")) as source:
-            got = look(Rows(source, "y"), prepare(source, "y"), rows=300)
+            got = draw_sample(LabelledSource(source, "y"), prepare_source(source, "y"), rows=300)
         assert got.n_rows == got.weight.sum()
         assert got.share == pytest.approx(1 / 3, rel=0.2)
         place = {x: i for i, x in enumerate(distinct["x"].to_pylist())}
         mine = np.array([place[x] for x in got.table.column("x").tolist()])
         np.testing.assert_array_equal(got.weight, often[mine])
         np.testing.assert_array_equal(got.distinct().draws, 1.0)
-        memory = Look.of(Table.of(data.drop_columns(["y"])), data["y"].to_numpy(), Labels((0, 1))).bounded(300)
+        memory = Sample.from_table(
+            Table.from_data(data.drop_columns(["y"])), data["y"].to_numpy(), Labels((0, 1))
+        ).limit_rows(300)
         assert sorted(memory.table.column("x")) == sorted(got.table.column("x"))
         found.append(set(mine.tolist()))
     assert len(found[0]) == 300
@@ -135,7 +141,9 @@ def test_rows_that_often_repeat_by_chance_are_drawn_one_by_one():
     codes = np.minimum(rng.geometric(0.15, (20_000, 4)), 25)
     codes[rng.random(20_000) < 0.3] = 1  # a row that a third of the table has
     y = rng.integers(0, 2, 20_000)
-    own = Look.of(Table.of({f"c{j}": codes[:, j] for j in range(4)}), y, Labels((0, 1))).bounded(1000)
+    own = Sample.from_table(Table.from_data({f"c{j}": codes[:, j] for j in range(4)}), y, Labels((0, 1))).limit_rows(
+        1000
+    )
     assert len(own) == 1000
     assert own.weight is None
     share = np.mean([own.table.column(f"c{j}") == 1 for j in range(4)])
@@ -147,12 +155,12 @@ def test_a_look_knows_the_fold_of_each_row():
     got = seen(rows(), weight=None, folds=folds)
     with open_source(rows()) as source:
         want = np.concatenate([batch["fold"].to_numpy() for batch in source.batches(["x"], 1000, folds)])
-    np.testing.assert_array_equal(got.fold, want[got.row])
+    np.testing.assert_array_equal(got.fold, want[got.row_number])
 
 
 def test_codes_among_the_labels_of_all_rows():
     got = seen(rows())
-    wider = got.among(type(got.labels)(("maybe", "no", "yes")))
+    wider = got.with_labels(type(got.labels)(("maybe", "no", "yes")))
     np.testing.assert_array_equal(wider.y, got.y + 1)
 
 
@@ -164,10 +172,10 @@ def test_no_row_with_a_label_is_an_error():
 
 
 def test_lots_look_drawn_at_random():
-    lot = lots(np.arange(10_000)) / 2.0**64
+    lot = hash_row_numbers(np.arange(10_000)) / 2.0**64
     assert abs(lot.mean() - 0.5) < 0.02
     assert abs(np.corrcoef(lot[1:], lot[:-1])[0, 1]) < 0.05
-    assert len(np.unique(lots(np.arange(10_000), 7))) == 10_000
+    assert len(np.unique(hash_row_numbers(np.arange(10_000), 7))) == 10_000
 
 
 def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
@@ -180,8 +188,8 @@ def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
     for data in (table, tmp_path / "small.parquet"):
         for letters in (300_000, 100_000, 1):
             with open_source(data) as source:
-                prepared = prepare(source, "y", {"text": "text"})
-                some = sample(Rows(source, "y"), prepared.plan, 300, 0, letters)
+                prepared = prepare_source(source, "y", {"text": "text"})
+                some = draw_source_rows(LabelledSource(source, "y"), prepared.plan, 300, 0, letters)
             assert some.table.num_rows == 1 or sum(map(len, some.table["f0"].to_pylist())) <= letters
             taken.append(some.table["row"].to_pylist())
     assert taken[:3] == taken[3:]
@@ -192,25 +200,27 @@ def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
 def test_a_source_of_texts_teaches_words_by_more_rows():
     texts = [f"{'free prize' if i % 2 else 'see you'} word{i % 17} word{i % 23}" for i in range(300)]
     with open_source({"text": texts, "y": ["a", "b"] * 150}) as source:
-        prepared = prepare(source, "y", {"text": HEARD})
-        _, voices, seen = learn_from(Rows(source, "y"), prepared, settings=usual("bayes"), most=40)
-    assert (len(seen), voices.rows) == (40, 300)
+        prepared = prepare_source(source, "y", {"text": DEFAULT_TEXT})
+        _, voices, seen = fit_weighted_source(
+            LabelledSource(source, "y"), prepared, settings=default_settings("bayes"), sample_rows=40
+        )
+    assert (len(seen), voices.n_learned_rows) == (40, 300)
 
 
 def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():
-    assert most(20_000, 2, 14) == 20_000
-    assert most(20_000, 26, 16) == 10_683
-    assert most(20_000, 10, 3000) == 2000
-    assert most(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000
+    assert max_sample_rows(20_000, 2, 14) == 20_000
+    assert max_sample_rows(20_000, 26, 16) == 10_683
+    assert max_sample_rows(20_000, 10, 3000) == 2000
+    assert max_sample_rows(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000
 
 
 def test_copies_are_given_where_some_class_has_any():
     rng = np.random.default_rng(0)
-    table, y, labels = Table.of(rng.normal(size=(120, 2))), np.arange(120) % 2, Labels((0, 1))
-    once, copied = (Look.of(table, y, labels).take(np.repeat(np.arange(120), times)) for times in (1, 3))
+    table, y, labels = Table.from_data(rng.normal(size=(120, 2))), np.arange(120) % 2, Labels((0, 1))
+    once, copied = (Sample.from_table(table, y, labels).take(np.repeat(np.arange(120), times)) for times in (1, 3))
     assert once.class_copies is None
-    assert once.pooled().class_copies is None
-    assert copied.pooled().class_copies.tolist() == [3.0, 3.0]
+    assert once.pool_rows().class_copies is None
+    assert copied.pool_rows().class_copies.tolist() == [3.0, 3.0]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0]), st.booleans())
@@ -220,12 +230,12 @@ def test_no_more_is_left_out_than_was_counted(seed, fraction, is_weighted):
     at = rng.integers(0, 60, 300)
     X, y = np.column_stack([rng.normal(size=60), rng.integers(0, 4, 60)])[at], rng.integers(0, 2, 60)[at]
     weight = rng.lognormal(0, 1, 300) if is_weighted else None
-    seen = Look(Table.of(X), np.arange(300), y, Labels((0, 1)), weight, fraction=fraction).pooled()
+    seen = Sample(Table.from_data(X), np.arange(300), y, Labels((0, 1)), weight, fraction=fraction).pool_rows()
     assert seen.copies is not None
     often = np.ones(len(seen)) if seen.weight is None else seen.weight
     counted = {}
-    for row, c, n in zip(X[seen.row].tolist(), seen.y.tolist(), often.tolist(), strict=True):
+    for row, c, n in zip(X[seen.row_number].tolist(), seen.y.tolist(), often.tolist(), strict=True):
         counted[*row, c] = counted.get((*row, c), 0.0) + n
-    gone = often if seen.left_out is None else seen.left_out
-    whole = [counted[*row, c] for row, c in zip(X[seen.row].tolist(), seen.y.tolist(), strict=True)]
+    gone = often if seen.left_out_weight is None else seen.left_out_weight
+    whole = [counted[*row, c] for row, c in zip(X[seen.row_number].tolist(), seen.y.tolist(), strict=True)]
     assert (gone <= np.array(whole) * (1 + 1e-9)).all()

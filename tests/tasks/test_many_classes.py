@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 
 import candide as cd
-from candide.rows.labels import Labels, order
+from candide.data.labels import Labels, sort_key
 from candide.tally import Moments
 
 CLASSES, ROWS, MOST = 4000, 5000, 1 << 23
@@ -16,7 +16,7 @@ def test_rows_are_scored_in_blocks_that_shrink_with_the_number_of_classes(monkey
     y = np.arange(2 * CLASSES) % CLASSES
     rows = {"x": rng.normal(y % 7), "word": rng.choice(["ant", "bee"], len(y))}
     model = cd.NaiveBayes().partial_fit(rows, y, classes=np.arange(CLASSES))
-    task = importlib.import_module("candide.tasks.predict")
+    task = importlib.import_module("candide.operations.predict")
     blocks, scored = [], task.scored
 
     def noted(*asked):
@@ -40,7 +40,7 @@ def test_classes_are_pooled_in_few_additions(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 1001, 5000)
     x = rng.normal(y, 1.0)[:, None]
-    tally, steps = Moments.of(x, y, n_classes=1001), []
+    tally, steps = Moments.from_rows(x, y, n_classes=1001), []
     plus = Moments.__add__
     monkeypatch.setattr(Moments, "__add__", lambda a, b: steps.append(1) or plus(a, b))
     pooled = tally.pool()
@@ -52,7 +52,7 @@ def test_classes_are_pooled_in_few_additions(monkeypatch):
 def test_text_is_sorted_and_coded_as_mixed_values_are():
     words = [f"user{i * 7919 % 1000}" for i in range(1000)]
     mixed = [*words, 3, 1.5, False, None]
-    assert Labels.of(words).values == tuple(sorted(words, key=order))
-    assert Labels.of(np.array(mixed, object)).values[3:] == Labels.of(words).values
-    known = Labels.of(words[:500])
+    assert Labels.from_values(words).values == tuple(sorted(words, key=sort_key))
+    assert Labels.from_values(np.array(mixed, object)).values[3:] == Labels.from_values(words).values
+    known = Labels.from_values(words[:500])
     assert known.encode(words).tolist() == known.encode(np.array([*words, None], object)).tolist()[:-1]

@@ -13,14 +13,14 @@ from tests.cli.typed import run
 from tests.serve.client import ask
 
 import candide as cd
-from candide import store, tasks
+from candide import operations, store
+from candide.data.notes import DataWarning
+from candide.data.table import Table
+from candide.data.text_formats import TextFormat
+from candide.data.text_values import parse_text_columns
 from candide.errors import InputError, SourceError
-from candide.rows.remarks import RemarkWarning
-from candide.rows.spelling import Spelling
-from candide.rows.table import Table
-from candide.rows.written import as_spelled
 from candide.serve import app
-from candide.tasks.wanted import example
+from candide.store.input_schema import example_row
 
 N = 200
 Y = ["a", "b"] * (N // 2)
@@ -72,17 +72,17 @@ def test_rows_in_memory_and_tables(model_of, kind, value):
     refuses(lambda: model.explain(one(value)), kind, value)
     refuses(lambda: model.predict_table(pa.table(one(value))), kind, value, row=not isinstance(value, str))
     with pytest.raises(InputError, match="is not a"):
-        tasks.update(model.fitted_, {**one(value), "y": ["a"]}, target="y")
+        operations.update(model.fitted_, {**one(value), "y": ["a"]}, target="y")
     with pytest.raises(InputError, match="is not a"):
-        tasks.forget(model.fitted_, {**one(value), "y": ["a"]}, target="y")
+        operations.forget(model.fitted_, {**one(value), "y": ["a"]}, target="y")
 
 
 @pytest.mark.parametrize(("kind", "value"), CASES)
 def test_more_rows(models, kind, value):
     model = cd.NaiveBayes().fit(rows(kind), Y)
     refuses(lambda: model.partial_fit(one(value), ["a"]), kind, value)
-    refuses(lambda: model.unlearn(one(value), ["a"]), kind, value)
-    assert model.census_.n_rows == N
+    refuses(lambda: model.forget(one(value), ["a"]), kind, value)
+    assert model.counts_.n_rows == N
 
 
 @pytest.mark.parametrize(("kind", "value"), [case for case in CASES if isinstance(case[1], str | int | float)])
@@ -168,7 +168,7 @@ def test_what_is_right_is_read_alike(model_of, kind, tmp_path):
         assert model.predict_table(each)["p_a"].to_pylist() == pytest.approx([expected[0]])
     answer = ask(app(model.fitted_), "/predict", {"when": text, "size": 3.0})
     assert answer.json["p_a"] == pytest.approx(expected[0])
-    assert ask(app(model.fitted_), "/predict", example(model.fitted_)).status == 200
+    assert ask(app(model.fitted_), "/predict", example_row(model.fitted_)).status == 200
     missing = model.predict_proba(one(None))[0]
     for each in (one(float("nan")), {"when": np.array([None], object), "size": [3.0]}):
         assert model.predict_proba(each)[0] == pytest.approx(missing)
@@ -183,13 +183,13 @@ def test_rows_that_are_drawn_are_of_the_type_and_are_read_again(models, kind):
 
 
 def test_eight_digits_are_a_date_where_the_rows_fitted_were_written_so():
-    how = {"day": Spelling(date="%Y%m%d")}
+    how = {"day": TextFormat(date="%Y%m%d")}
     for values in (["19700102", "2024-02-01"], [19700102, 20240201], [19700102.0, 20240201.0]):
-        read = as_spelled(Table.of({"day": values}), how, {"day"})
+        read = parse_text_columns(Table.from_data({"day": values}), how, {"day"})
         assert read.numbers(("day",)).ravel().tolist() == [1.0, 19754.0]
     for value in ("20241301", 20241301, 1706745600, "2024021", True, 20240201.5):
         with pytest.raises(InputError, match="is not a date"):
-            as_spelled(Table.of({"day": [value]}), how, {"day"})
+            parse_text_columns(Table.from_data({"day": [value]}), how, {"day"})
 
 
 def test_a_number_in_a_later_row_of_a_file(models, tmp_path):
@@ -220,12 +220,12 @@ def test_dates_in_another_format_are_read_with_a_note_as_in_a_file(model_of, tmp
     path.write_text(f"when,size\n{text},3\n")
     asked = [lambda: model.predict_proba(one(text)), lambda: model.predict_table(pa.table(one(text)))]
     for call in (*asked, lambda: model.predict_table(str(path))):
-        with pytest.warns(RemarkWarning, match=f"'{text}' is read as the date {iso}"):
+        with pytest.warns(DataWarning, match=f"'{text}' is read as the date {iso}"):
             found = call()
         p_a = found[0, 0] if isinstance(found, np.ndarray) else found["p_a"][0].as_py()
         assert p_a == pytest.approx(expected[0, 0])
     more = cd.NaiveBayes().fit(rows("date"), Y)
-    with pytest.warns(RemarkWarning, match="is read as the date"):
+    with pytest.warns(DataWarning, match="is read as the date"):
         more.partial_fit(one(text), ["a"])
     same = cd.NaiveBayes().fit(rows("date"), Y).partial_fit(one(iso), ["a"])
     np.testing.assert_allclose(more.predict_proba(rows("date")), same.predict_proba(rows("date")))

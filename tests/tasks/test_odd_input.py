@@ -14,9 +14,9 @@ import pytest
 from sklearn.base import clone
 
 import candide as cd
-from candide import tasks
+from candide import operations
+from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.rows.remarks import RemarkWarning
 
 Y = ["a", "b"] * 4
 NESTED = {
@@ -53,7 +53,7 @@ def doors(column, path):
 @pytest.mark.filterwarnings("ignore:column 'v'")
 def test_a_column_of_lists_is_left_out_and_cannot_be_asked_for(kind, tmp_path):
     for fit in doors(NESTED[kind], tmp_path):
-        assert fit("auto").census_.plan.columns == ("x",)
+        assert fit("auto").counts_.plan.columns == ("x",)
         for event in ("categorical", "gaussian"):
             with pytest.raises(InputError) as refused:
                 fit({"v": event})
@@ -65,7 +65,7 @@ def test_numbers_are_read_in_whatever_type_they_come(kind, tmp_path):
     expected = cd.NaiveBayes("gaussian").fit({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": PLAIN[kind].to_pylist()}, Y)
     for fit in doors(PLAIN[kind], tmp_path):
         model = fit({"x": "gaussian", "v": "gaussian"})
-        [tally], [wanted] = model.census_.tallies, expected.census_.tallies
+        [tally], [wanted] = model.counts_.tallies, expected.counts_.tallies
         assert np.allclose(tally.mean, wanted.mean, rtol=1e-12)
 
 
@@ -113,19 +113,19 @@ def test_a_relation_whose_names_stand_twice_is_read_under_the_names_of_a_query()
     query = "SELECT * FROM (VALUES (1.5, 4, 'a'), (2.5, 3, 'b'), (3.5, 9, 'a')) t(v, V2, y)"
     query = query.replace("SELECT *", "SELECT v, V2 AS v, y")
     relation = cd.fit(duckdb.connect().sql(query), "y", model="naive")
-    assert relation.census_.plan.columns == cd.fit(query, "y", model="naive").census_.plan.columns
+    assert relation.counts_.plan.columns == cd.fit(query, "y", model="naive").counts_.plan.columns
 
 
 def test_a_model_is_no_data_and_a_merge_is_of_models(tmp_path):
     path = tmp_path / "m.candide"
     cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y", model="naive").save(path)
     before = path.read_bytes()
-    for task in (tasks.update, tasks.forget, tasks.predict, tasks.evaluate):
+    for task in (operations.update, operations.forget, operations.predict, operations.evaluate):
         with pytest.raises(InputError, match="model"):
             task(path, path)
     for models in ([], path):
         with pytest.raises(InputError):
-            tasks.merge(models)
+            operations.merge(models)
     assert path.read_bytes() == before
 
 
@@ -145,9 +145,9 @@ def test_rows_that_several_threads_count_are_all_counted(classifier):
             thread.join()
     finally:
         sys.setswitchinterval(every)
-    assert model.census_.n_rows == 12 * 6 * 20
+    assert model.counts_.n_rows == 12 * 6 * 20
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert other.partial_fit(X, y).census_.n_rows == 12 * 6 * 20 + 12
+        assert other.partial_fit(X, y).counts_.n_rows == 12 * 6 * 20 + 12
     assert not hasattr(clone(model), "fitted_")
 
 
@@ -163,5 +163,5 @@ def test_one_value_is_no_column_and_a_word_is_no_size():
 @pytest.mark.parametrize("model", ["naive", "bayes"])
 def test_an_empty_label_in_memory_is_missing(model):
     rows = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] * 5, "l": ["x", "y", "", "x", "y", "x"] * 5}
-    with pytest.warns(RemarkWarning, match="5 rows have no value of 'l' and were left out"):
+    with pytest.warns(DataWarning, match="5 rows have no value of 'l' and were left out"):
         assert cd.fit(rows, "l", model=model).classes_.tolist() == ["x", "y"]

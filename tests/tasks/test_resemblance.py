@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import candide as cd
-from candide.encode.likeness import Likeness
+from candide.data.labels import Labels
+from candide.data.table import Table
+from candide.encoding.prototypes import Prototypes
 from candide.engines import arrays
 from candide.errors import MergeError
-from candide.rows.labels import Labels
-from candide.rows.table import Table
 
 
 def rings(n, seed=0):
@@ -22,28 +22,28 @@ def rings(n, seed=0):
 
 
 def compared(model):
-    return next(part for part in model.fitted_.plan.parts if part.together is not None)
+    return next(part for part in model.fitted_.plan.parts if part.prototypes is not None)
 
 
 def test_it_tells_what_lines_and_ellipses_do_not():
     X, y = rings(400)
-    model = cd.BayesClassifier(sets=False).fit(X, y)
+    model = cd.BayesClassifier(interactions=False).fit(X, y)
     new, truth = rings(2000, seed=1)
     assert model.score(new, truth) > 0.95
-    assert model.voices()[0].title == "resemblance to typical rows of 2 numbers"
-    assert model.voices()[0].kind == "resemblance"
+    assert model.terms_()[0].title == "resemblance to typical rows of 2 numbers"
+    assert model.terms_()[0].kind == "resemblance"
 
 
 def test_a_row_left_out_is_told_by_the_law_without_it():
     X, y = rings(60)
     model, labels = cd.BayesClassifier().fit(X, y), Labels(("in", "out"))
-    part, table, codes = compared(model), Table.of(X), labels.encode(y)
+    part, table, codes = compared(model), Table.from_data(X), labels.encode(y)
     block = part.block(table)
-    tally = arrays.tally(part, block, codes, None, 2)
+    tally = arrays.tally_block(part, block, codes, None, 2)
     held = part.event.held_out(tally, None, "predictive", block, codes)
     for i in (0, 7, 31):
         rest = np.arange(60) != i
-        n, own = float(rest.sum()), arrays.tally(part, block[rest], codes[rest], None, 2)
+        n, own = float(rest.sum()), arrays.tally_block(part, block[rest], codes[rest], None, 2)
         alone = part.event.estimate(own).terms(block[[i]])[0]
         # The centre's divisor and the mean of all rows are held: of 60 rows that is little.
         np.testing.assert_allclose(np.ptp(held[i]), np.ptp(alone), atol=6 / n)
@@ -58,11 +58,11 @@ def test_counts_add_where_typical_rows_are_the_same_and_are_refused_elsewhere():
     whole = cd.BayesClassifier(like=first).fit(both, np.concatenate([y, labels]))
     i = first.fitted_.plan.parts.index(compared(first))
     for mine, theirs in zip(
-        (first + other).census_.tallies[i].arrays().values(), whole.census_.tallies[i].arrays().values(), strict=True
+        (first + other).counts_.tallies[i].arrays().values(), whole.counts_.tallies[i].arrays().values(), strict=True
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
     part = compared(first)
-    moved = replace(part, together=Likeness(part.together.rows, part.together.n_rows, 2 * part.together.reach))
+    moved = replace(part, together=Prototypes(part.together.rows, part.together.n_rows, 2 * part.together.reach))
     with pytest.raises(MergeError) as error:
         part.union(moved)
     assert error.value.column == ("east", "north")
@@ -94,21 +94,21 @@ def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
 def test_a_decision_names_the_typical_row_and_adds_up():
     X, y = rings(200)
     model = cd.BayesClassifier().fit(X, y)
-    rows, one = model.typical_rows(), {name: column[:1] for name, column in X.items()}
+    rows, one = model.prototypes(), {name: column[:1] for name, column in X.items()}
     [decision] = model.explain(one)
-    said = next(part for part in decision.contributions if part.like)
-    assert said.shown == f"most like typical row {said.like}"
+    said = next(part for part in decision.contributions if part.nearest_prototype)
+    assert said.display_value == f"most like typical row {said.nearest_prototype}"
     away = [sum((rows[name][i] - one[name][0]) ** 2 for name in X) for i in range(len(rows["nats"]))]
-    assert away[said.like - 1] < np.quantile(away, 0.1)
+    assert away[said.nearest_prototype - 1] < np.quantile(away, 0.1)
     p = model.predict_proba(one)[0]
     assert decision.log_odds == pytest.approx(abs(np.log(p[0] / p[1])))
-    assert all(part.like is None for part in decision.by_column().contributions)
+    assert all(part.nearest_prototype is None for part in decision.by_column().contributions)
 
 
 def test_typical_rows_are_in_the_units_of_their_columns():
     X, y = rings(300)
-    rows = cd.BayesClassifier().fit({"east": 1000 * X["east"], "north": X["north"]}, y).typical_rows()
+    rows = cd.BayesClassifier().fit({"east": 1000 * X["east"], "north": X["north"]}, y).prototypes()
     assert max(map(abs, rows["east"])) > 1000
     assert max(map(abs, rows["north"])) < 4
     assert set(rows["speaks_for"]) == {"in", "out"}
-    assert cd.BayesClassifier().fit({"east": X["east"]}, y).typical_rows() == {}
+    assert cd.BayesClassifier().fit({"east": X["east"]}, y).prototypes() == {}

@@ -11,18 +11,18 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
 from tests.data import table
 
+from candide.data.table import Table
 from candide.engines.base import Folds, open_source
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.metrics.scores import Scores, fold_statistics
 from candide.model.settings import Settings
-from candide.rows.table import Table
-from candide.tasks import validate
-from candide.tasks.evaluate import evaluate
-from candide.tasks.learn import learn as fit
-from candide.tasks.scores import Scores, spread
+from candide.operations.fit import fit_model as fit
+from candide.validation import cross_validation
+from candide.validation.evaluation import evaluate
 
-cross_validate, learn = (partial(task, model="naive") for task in (validate.cross_validate, fit))
+cross_validate, learn = (partial(task, model="naive") for task in (cross_validation.cross_validate, fit))
 
 
 def made(n=600, seed=0) -> pa.Table:
@@ -47,7 +47,7 @@ def test_equals_refitting_on_every_fold(seed):
     for f, scores in enumerate(validation.folds):
         train, test = frame[fold != f], frame[fold == f]
         model = NaiveBayes().fit(train[["size", "colour"]], train["y"])
-        refitted = Scores.of(model.predict_log_proba(test[["size", "colour"]]), test["y"].to_numpy())
+        refitted = Scores.from_log_posterior(model.predict_log_proba(test[["size", "colour"]]), test["y"].to_numpy())
         for name, value in refitted.metrics().items():
             assert getattr(scores, name) == pytest.approx(value, rel=1e-9, abs=1e-12), name
         np.testing.assert_array_equal(scores.confusion, refitted.confusion)
@@ -62,7 +62,7 @@ def refitted_scores(frame, labels, target, model, fold):
         n, unmet = train.sum(), len(labels) - len(fitted.classes_)  # an unmet class has the share of one row more
         known = np.full((test.sum(), len(labels)), np.log(1 / (n + unmet)))
         known[:, np.searchsorted(labels, fitted.classes_)] = fitted.predict_log_proba(X[test]) + np.log(n / (n + unmet))
-        yield Scores.of(known, np.searchsorted(labels, frame[target][test]))
+        yield Scores.from_log_posterior(known, np.searchsorted(labels, frame[target][test]))
 
 
 def assert_same_scores(found, wanted):
@@ -71,7 +71,7 @@ def assert_same_scores(found, wanted):
     np.testing.assert_array_equal(found.confusion, wanted.confusion)
 
 
-@pytest.mark.parametrize("kind", [pa.Table.from_pandas, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("kind", [pa.Table.from_pandas, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform"])
 def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kind, class_prior):
     rng = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kin
     frame.loc[17, "y"] = 3  # and so does this class
     data, settings = kind(frame), Settings(class_prior=class_prior)
     validation = cross_validate(data, "y", folds=5, events={"words": "text"}, settings=settings, model="naive")
-    assert [remark.column for remark in validation.learned.remarks if remark.code == "class-rare"] == ["y"]
+    assert [remark.column for remark in validation.fit_result.notes if remark.code == "class-rare"] == ["y"]
     model = NaiveBayes({"words": "text"}, class_prior=class_prior)
     refitted = refitted_scores(frame, np.arange(4), "y", model, folds_of(data, 5, 0))
     for found, wanted in zip(validation.folds, refitted, strict=True):
@@ -111,7 +111,7 @@ def test_classes_that_the_class_prior_names_stay_known_in_every_fold():
     assert np.isfinite(total.log_loss)
 
 
-@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("order", ["any", "by class"])
 def test_folds_have_their_part_of_each_class_and_change_with_the_seed(kind, order):
     rng = np.random.default_rng(0)
@@ -134,7 +134,7 @@ def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
     )
     found = [
         cross_validate(
-            str(tmp_path / "t.parquet"), "y", reading=Reading(threads=t, memory_limit=m), model="naive"
+            str(tmp_path / "t.parquet"), "y", reading=ReadOptions(threads=t, memory_limit=m), model="naive"
         ).total.confusion
         for t, m in ((1, None), (4, None), (2, "100MB"))
     ]
@@ -142,7 +142,7 @@ def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-@pytest.mark.parametrize("kind", [pa.table, Table.of], ids=["duckdb", "arrays"])
+@pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("rare", [1, 2])
 def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
     rng = np.random.default_rng(0)
@@ -154,16 +154,18 @@ def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = cross_validate(data, "y", folds=10, model="naive")
-        assert all(np.isfinite(value) for pair in spread(found.folds).values() for value in pair)
+        assert all(np.isfinite(value) for pair in fold_statistics(found.folds).values() for value in pair)
     assert all(np.isfinite(value) for value in found.total.metrics().values())
-    [remark] = [remark for remark in found.learned.remarks if "class 'z'" in remark.text]  # named once
+    [remark] = [remark for remark in found.fit_result.notes if "class 'z'" in remark.text]  # named once
     assert (remark.code, remark.column) == ("class-rare", "y")
     assert "'a'" not in remark.text
 
 
 def test_no_class_of_enough_rows_is_called_rare():
     assert not [
-        one for one in cross_validate(made(90), "y", folds=5, model="naive").learned.remarks if one.code == "class-rare"
+        one
+        for one in cross_validate(made(90), "y", folds=5, model="naive").fit_result.notes
+        if one.code == "class-rare"
     ]
 
 
@@ -187,7 +189,7 @@ def test_no_leak_where_a_query_gives_its_rows_in_another_order_each_time(kind, t
     else:
         con.close()
     if kind == "view":
-        data, reading = str(tmp_path / "rows.duckdb"), Reading(table="shuffled")
+        data, reading = str(tmp_path / "rows.duckdb"), ReadOptions(table="shuffled")
     found = cross_validate(data, "y", events={"k": "categorical"}, folds=5, reading=reading, model="naive").total
     assert found.n == 3000
     assert 0.45 < found.accuracy < 0.55
@@ -210,7 +212,7 @@ def test_metrics_equal_scikit_learns():
     assert scores.weighted_auc == pytest.approx(weighted, abs=1e-12)
     some = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))  # classes of other sizes, and one that does not occur
     wider = np.pad(p[some], ((0, 0), (0, 1)), constant_values=1e-9)
-    found = Scores.of(np.log(wider / wider.sum(axis=1, keepdims=True)), y.to_numpy()[some])
+    found = Scores.from_log_posterior(np.log(wider / wider.sum(axis=1, keepdims=True)), y.to_numpy()[some])
     wanted = roc_auc_score(y.to_numpy()[some], p[some], multi_class="ovr", average="weighted")
     assert found.weighted_auc == pytest.approx(wanted, abs=1e-6)
     assert abs(found.weighted_auc - found.auc) > 1e-4
@@ -221,7 +223,7 @@ def test_binary_metrics_and_calibration_error():
     p1 = rng.random(5000)
     y = (rng.random(5000) < p1**2).astype(int)
     w = rng.integers(1, 3, 5000).astype(float)
-    scores = Scores.of(np.log(np.stack([1 - p1, p1], axis=1)), y, w)
+    scores = Scores.from_log_posterior(np.log(np.stack([1 - p1, p1], axis=1)), y, w)
     assert scores.auc == pytest.approx(roc_auc_score(y, p1, sample_weight=w), abs=1e-5)
     assert scores.weighted_auc == pytest.approx(scores.auc, rel=1e-12)
     assert scores.brier == pytest.approx(brier_score_loss(y, p1, sample_weight=w), rel=1e-9)

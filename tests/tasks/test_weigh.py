@@ -9,8 +9,8 @@ from tests.estimators.test_weighted_algebra import ASKED, WHOLE, at
 from tests.tasks.test_update import same
 
 import candide as cd
-from candide import store, tasks
-from candide.errors import InputError, MergeError, NotWithinError
+from candide import operations, store
+from candide.errors import InputError, MergeError, NotCountedError
 
 FIRST, REST = slice(0, 500), slice(500, 1200)
 
@@ -32,7 +32,7 @@ def path(first, tmp_path):
 
 
 def answers(model):
-    return cd.BayesClassifier.of(model).predict_proba(ASKED)
+    return cd.BayesClassifier.from_fitted(model).predict_proba(ASKED)
 
 
 def written(rows, folder, kind):
@@ -46,19 +46,19 @@ def written(rows, folder, kind):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
 def test_weights_are_the_same_through_every_door(first, kind, tmp_path):
-    want = cd.BayesClassifier.of(first).weigh(*at(slice(0, 400), *WHOLE)).predict_proba(ASKED)
+    want = cd.BayesClassifier.from_fitted(first).reweight(*at(slice(0, 400), *WHOLE)).predict_proba(ASKED)
     data = frame(slice(0, 400)) if kind == "frame" else written(slice(0, 400), tmp_path, kind)
-    change = tasks.weigh(first, data)
-    assert (change.rows, change.fitted.voices.rows, change.notes) == (400, 400, [])
+    change = operations.reweight(first, data)
+    assert (change.n_rows, change.fitted.term_weights.n_learned_rows, change.note_texts) == (400, 400, [])
     np.testing.assert_allclose(answers(change.fitted), want, atol=1e-9)
 
 
 def test_a_file_is_weighed_in_its_place_or_kept_elsewhere(path, tmp_path):
     before = path.read_bytes()
-    change = tasks.weigh(path, frame(slice(0, 300)), tmp_path / "other.candide")
+    change = operations.reweight(path, frame(slice(0, 300)), tmp_path / "other.candide")
     assert path.read_bytes() == before
-    assert store.load(tmp_path / "other.candide").voices.rows == change.rows == 300
-    tasks.weigh(path, frame(slice(0, 300)))
+    assert store.load(tmp_path / "other.candide").term_weights.n_learned_rows == change.n_rows == 300
+    operations.reweight(path, frame(slice(0, 300)))
     np.testing.assert_array_equal(answers(store.load(path)), answers(change.fitted))
 
 
@@ -66,87 +66,97 @@ def test_a_file_that_is_no_model_is_not_written_over(path, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (path, tmp_path / "notes.txt"):
         with pytest.raises(InputError) as error:
-            tasks.weigh(path, frame(FIRST), out)
+            operations.reweight(path, frame(FIRST), out)
         assert "force" in error.value.remedy
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_rows_that_were_never_counted_leave_the_file_as_it_is(path):
     before = path.read_bytes()
-    with pytest.raises(NotWithinError) as error:
-        tasks.weigh(path, frame(REST))
+    with pytest.raises(NotCountedError) as error:
+        operations.reweight(path, frame(REST))
     assert "--new" in error.value.remedy
     assert path.read_bytes() == before
-    assert tasks.weigh(path, frame(REST), new=True).fitted.voices.rows == 700
+    assert operations.reweight(path, frame(REST), new=True).fitted.term_weights.n_learned_rows == 700
 
 
 def test_some_rows_of_many(first):
-    found = tasks.weigh(first, frame(FIRST), rows=100, seed=3)
-    assert found.fitted.voices.said(500) == "weights learned on 100 of 500 rows"
+    found = operations.reweight(first, frame(FIRST), rows=100, seed=3)
+    assert found.fitted.term_weights.training_summary(500) == "weights learned on 100 of 500 rows"
 
 
 def test_a_model_without_weights_or_without_counts_is_refused(first, tmp_path):
     plain = cd.NaiveBayes().fit(*at(FIRST, *WHOLE))
     with pytest.raises(InputError) as error:
-        tasks.weigh(plain, frame(FIRST), target="t")
+        operations.reweight(plain, frame(FIRST), target="t")
     assert "BayesClassifier" in error.value.remedy
     store.save(first, tmp_path / "score.candide", detail="score")
     with pytest.raises(InputError) as error:
-        tasks.weigh(tmp_path / "score.candide", frame(FIRST))
+        operations.reweight(tmp_path / "score.candide", frame(FIRST))
     assert "tally" in error.value.remedy
 
 
 def test_update_weighs_by_its_rows_when_they_have_doubled(first):
-    change = tasks.update(first, frame(REST))
-    assert (change.fitted.voices.rows, change.fitted.voices.counted, change.notes) == (700, 1200, [])
+    change = operations.update(first, frame(REST))
+    assert (
+        change.fitted.term_weights.n_learned_rows,
+        change.fitted.term_weights.n_counted_rows,
+        change.note_texts,
+    ) == (700, 1200, [])
     want = cd.BayesClassifier(like=first).fit(*WHOLE)
-    same(change.fitted.census, want.census_, moments=1e-9)
-    np.testing.assert_allclose(answers(change.fitted), want.weigh(*at(REST, *WHOLE)).predict_proba(ASKED), atol=1e-6)
+    same(change.fitted.counts, want.counts_, moments=1e-9)
+    np.testing.assert_allclose(answers(change.fitted), want.reweight(*at(REST, *WHOLE)).predict_proba(ASKED), atol=1e-6)
 
 
 def test_update_by_few_rows_counts_and_says_when_weights_are_old(first):
     model = first
     for a in range(500, 1200, 100):
-        change = tasks.update(model, frame(slice(a, a + 100)))
+        change = operations.update(model, frame(slice(a, a + 100)))
         model = change.fitted
-        assert [one.code for one in change.remarks] == ([] if a < 900 else ["weights"])
-    assert model.voices.weight is first.voices.weight
-    assert tasks.weigh(model, frame(slice(0, 1200))).notes == []
+        assert [one.code for one in change.notes] == ([] if a < 900 else ["weights"])
+    assert model.term_weights.weight is first.term_weights.weight
+    assert operations.reweight(model, frame(slice(0, 1200))).note_texts == []
 
 
 def test_forget_leaves_the_counts_and_says_so_and_a_window_is_weighed_by_what_comes_in(first):
-    less = tasks.forget(first, frame(slice(0, 100)))
-    assert [one.code for one in less.remarks] == ["weights", "not-proved"]
-    same(less.fitted.census, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).census_, moments=1e-9)
-    slid = tasks.slide(first, frame(REST), frame(FIRST))
-    assert (slid.fitted.voices.rows, slid.fitted.voices.gone, slid.notes) == (700, 0, [])
-    moved = tasks.slide(first, frame(slice(500, 600)), frame(slice(0, 100)))
-    assert moved.fitted.voices.gone == 100
-    assert [one.code for one in moved.remarks] == ["weights"]
+    less = operations.forget(first, frame(slice(0, 100)))
+    assert [one.code for one in less.notes] == ["weights", "not-proved"]
+    same(less.fitted.counts, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).counts_, moments=1e-9)
+    slid = operations.slide_window(first, frame(REST), frame(FIRST))
+    assert (slid.fitted.term_weights.n_learned_rows, slid.fitted.term_weights.n_removed_rows, slid.note_texts) == (
+        700,
+        0,
+        [],
+    )
+    moved = operations.slide_window(first, frame(slice(500, 600)), frame(slice(0, 100)))
+    assert moved.fitted.term_weights.n_removed_rows == 100
+    assert [one.code for one in moved.notes] == ["weights"]
 
 
 def test_merge_adds_what_counts_alike_and_names_the_remedy_where_it_does_not(first, path, tmp_path):
     rest = cd.BayesClassifier(like=path).fit(*at(REST, *WHOLE))
     rest.save(tmp_path / "rest.candide")
-    whole = tasks.merge([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
-    assert store.load(tmp_path / "all.candide").voices.rows == whole.census.n_rows == 1200
+    whole = operations.merge([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
+    assert store.load(tmp_path / "all.candide").term_weights.n_learned_rows == whole.counts.n_rows == 1200
     cd.BayesClassifier().fit(*at(REST, *WHOLE)).save(tmp_path / "rest.candide")
     with pytest.raises(MergeError) as error:
-        tasks.merge([path, tmp_path / "rest.candide"])
+        operations.merge([path, tmp_path / "rest.candide"])
     assert f"--like {path} -o {tmp_path / 'rest.candide'}" in error.value.remedy
-    assert "rest.candide" in error.value.what
+    assert "rest.candide" in error.value.problem
 
 
 def test_a_new_class_comes_with_an_update(first):
     late = frame(REST).assign(t=lambda rows: np.where(rows["t"] == "no", "late", rows["t"]))
-    change = tasks.update(first, late)
+    change = operations.update(first, late)
     assert [one.label for one in change.new_classes] == ["late"]
-    assert change.fitted.voices.counted == 1200
+    assert change.fitted.term_weights.n_counted_rows == 1200
     assert answers(change.fitted).shape == (60, 3)
-    back = tasks.forget(change.fitted, late).fitted
-    same(back.census, first.census, moments=1e-9)
+    back = operations.forget(change.fitted, late).fitted
+    same(back.counts, first.counts, moments=1e-9)
     np.testing.assert_allclose(
-        answers(tasks.weigh(back, frame(FIRST)).fitted), answers(tasks.weigh(first, frame(FIRST)).fitted), atol=1e-6
+        answers(operations.reweight(back, frame(FIRST)).fitted),
+        answers(operations.reweight(first, frame(FIRST)).fitted),
+        atol=1e-6,
     )
 
 
@@ -156,42 +166,42 @@ def test_a_source_is_counted_like_a_model_and_adds_to_it(first, kind, tmp_path):
     data = frame(REST) if kind == "frame" else written(REST, tmp_path, kind)
     got = cd.fit(data, "t", like=first)
     assert isinstance(got, cd.BayesClassifier)
-    same(got.census_, want.census_, moments=1e-9)
+    same(got.counts_, want.counts_, moments=1e-9)
     np.testing.assert_allclose(got.predict_proba(ASKED), want.predict_proba(ASKED), atol=1e-6)
-    whole = cd.BayesClassifier.of(first) + got
+    whole = cd.BayesClassifier.from_fitted(first) + got
     np.testing.assert_allclose(
-        whole.predict_proba(ASKED), (cd.BayesClassifier.of(first) + want).predict_proba(ASKED), atol=1e-6
+        whole.predict_proba(ASKED), (cd.BayesClassifier.from_fitted(first) + want).predict_proba(ASKED), atol=1e-6
     )
 
 
 def test_like_a_plan_or_a_file_and_of_one_class(first, path):
     only = frame(REST).query("t == 'no'")
-    for like in (first.census.plan, path):
-        learned = tasks.learn(only, "t", like=like, model="bayes")
-        assert (learned.fitted.labels.values, learned.fitted.voices.rows) == (("no",), 0)
-        assert (first + learned.fitted).census.n_rows == 500 + len(only)
+    for like in (first.counts.plan, path):
+        learned = operations.fit_model(only, "t", like=like, model="bayes")
+        assert (learned.fitted.labels.values, learned.fitted.term_weights.n_learned_rows) == (("no",), 0)
+        assert (first + learned.fitted).counts.n_rows == 500 + len(only)
 
 
 def test_like_a_plain_model(tmp_path):
     plain = cd.fit(frame(FIRST), "t", model="naive")
     more = cd.fit(frame(REST), "t", like=plain, model="bayes")
     assert type(more) is cd.NaiveBayes
-    same((plain + more).census_, cd.fit(frame(slice(0, 1200)), "t", model="naive").census_, moments=1e-9)
+    same((plain + more).counts_, cd.fit(frame(slice(0, 1200)), "t", model="naive").counts_, moments=1e-9)
 
 
 def test_like_and_events_are_one_too_many(first):
     for how in ({"events": {"x": "gaussian"}}, {"drop": ["x"]}):
         with pytest.raises(InputError) as error:
-            tasks.learn(frame(REST), "t", like=first, **how)
+            operations.fit_model(frame(REST), "t", like=first, **how)
         assert error.value.remedy
     with pytest.raises(InputError) as error:
-        tasks.learn(frame(REST).drop(columns="job"), "t", like=first)
+        operations.fit_model(frame(REST).drop(columns="job"), "t", like=first)
     assert error.value.value == ["job"]
 
 
 def test_a_part_that_is_calibrated_adds_all_the_same(first):
-    part = tasks.learn(frame(REST), "t", like=first, calibration="isotonic").fitted
-    assert part.voices.curve is not None
+    part = operations.fit_model(frame(REST), "t", like=first, calibration="isotonic").fitted
+    assert part.term_weights.calibrator is not None
     both = first + part
-    assert both.voices.curve is None
-    assert tasks.weigh(part, frame(REST)).fitted.voices.curve is None
+    assert both.term_weights.curve is None
+    assert operations.reweight(part, frame(REST)).fitted.term_weights.calibrator is None

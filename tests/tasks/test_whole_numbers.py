@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import candide as cd
-from candide import tasks
+from candide import operations
 from candide.cli import cli
 from candide.report import summary
 
@@ -38,11 +38,13 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("door", ["t.csv", "t.parquet", "frame"])
 def test_codes_are_categories_and_amounts_are_numbers(folder, door):
-    learned = tasks.learn(TABLE if door == "frame" else str(folder / door), "y", model="naive")
+    learned = operations.fit_model(TABLE if door == "frame" else str(folder / door), "y", model="naive")
     assert events_of(learned.fitted) == {"code": "categorical", "rooms": "gaussian"}
-    notes = summary.of_fit(learned).notes
+    notes = summary.summarize_fit(learned).notes
     assert [("'code'" in note, "'rooms'" in note) for note in notes if "whole numbers" in note] == [(True, False)]
-    as_numbers = tasks.learn(TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}, model="naive").fitted
+    as_numbers = operations.fit_model(
+        TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}, model="naive"
+    ).fitted
     right = [(fitted.classify(TABLE) == Y).mean() for fitted in (learned.fitted, as_numbers)]
     assert right[0] > 0.8 > 0.7 > right[1]
     for other in (TABLE, TABLE.astype(float, errors="ignore"), pd.read_csv(folder / "floats.csv")):
@@ -85,7 +87,7 @@ def test_what_is_asked_for_wins(folder):
         ({"*": "categorical"}, {"code": "categorical", "rooms": "categorical"}),
         ({"*": "categorical", "rooms": "poisson"}, {"code": "categorical", "rooms": "poisson"}),
     ]:
-        assert events_of(tasks.learn(str(folder / "t.csv"), "y", events=asked, model="naive").fitted) == want
+        assert events_of(operations.fit_model(str(folder / "t.csv"), "y", events=asked, model="naive").fitted) == want
         assert events_of(cd.NaiveBayes(asked).fit(TABLE[["code", "rooms"]], Y).fitted_) == want
     out = CliRunner().invoke(
         cli, ["fit", str(folder / "t.csv"), "-t", "y", "-o", str(folder / "m.candide"), "--event", "*=categorical"]
@@ -102,7 +104,7 @@ def test_files_and_folds_and_reports_know_it(folder):
         np.testing.assert_allclose(
             cd.load(folder / f"{name}.candide").predict_log_proba(TABLE), model.predict_log_proba(TABLE), rtol=1e-12
         )
-    assert tasks.cross_validate(TABLE, "y", folds=5, model="naive").total.accuracy > 0.8
+    assert operations.cross_validate(TABLE, "y", folds=5, model="naive").total.accuracy > 0.8
     shown = CliRunner().invoke(cli, ["show", str(folder / "both.candide")]).output
     assert "categorical" in shown
     assert {one.column: one.event for one in model.feature_scores()} == {"code": "categorical", "rooms": "gaussian"}
@@ -118,26 +120,26 @@ def test_plain_arrays_are_numbers():
 def test_what_turns_out_to_have_many_values_is_a_number():
     """The first rows of a sorted table show few of them; levels must not pile up."""
     rows = pd.DataFrame({"hour": np.repeat(np.arange(100), 3000), "y": np.resize(["a", "b", "b"], 300_000)})
-    learned = tasks.learn(rows, "y", model="naive")
+    learned = operations.fit_model(rows, "y", model="naive")
     assert [c.kind for c in learned.columns] == ["whole"]
-    assert [part.event.name for part in learned.fitted.census.plan.parts] == ["gaussian"]
+    assert [part.event.name for part in learned.fitted.counts.plan.parts] == ["gaussian"]
     fitted = cd.NaiveBayes().fit(rows[["hour"]], rows["y"])
-    assert [part.event.name for part in fitted.census_.plan.parts] == ["gaussian"]
+    assert [part.event.name for part in fitted.counts_.plan.parts] == ["gaussian"]
     days = [rows[(rows["hour"] >= at) & (rows["hour"] < at + 10)] for at in range(0, 80, 10)]
     models = [cd.fit(day, target="y", model="naive") for day in days]
-    assert [part.event.name for part in models[0].census_.plan.parts] == ["whole"]
+    assert [part.event.name for part in models[0].counts_.plan.parts] == ["whole"]
     both = reduce(add, models)
-    assert [part.event.name for part in both.census_.plan.parts] == ["gaussian"]
-    assert both.census_.tallies[0].n.sum() == 240_000
+    assert [part.event.name for part in both.counts_.plan.parts] == ["gaussian"]
+    assert both.counts_.tallies[0].n.sum() == 240_000
 
 
 def test_a_model_goes_on_with_rows_of_any_door(folder):
     """Whole numbers of a CSV, of floats and of a frame are the same levels."""
-    model = tasks.learn(TABLE, "y", model="naive").fitted
+    model = operations.fit_model(TABLE, "y", model="naive").fitted
     for rows in (str(folder / "t.csv"), str(folder / "t.parquet"), TABLE, pd.read_csv(folder / "floats.csv")):
-        more = tasks.update(model, rows).fitted
-        assert more.census.n_rows == 2 * N
+        more = operations.update(model, rows).fitted
+        assert more.counts.n_rows == 2 * N
         np.testing.assert_allclose(more.posterior(TABLE), (model + model).posterior(TABLE), rtol=1e-9)
-        assert tasks.forget(more, rows).fitted.census.n_rows == N
-        scored = tasks.evaluate(model, rows)
+        assert operations.forget(more, rows).fitted.counts.n_rows == N
+        scored = operations.evaluate(model, rows)
         assert scored.accuracy == pytest.approx((model.classify(TABLE) == Y).mean())

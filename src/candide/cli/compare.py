@@ -9,21 +9,21 @@ from candide.cli.group import cli, show_result
 from candide.cli.options import (
     AS_JSON,
     FOLD_BY,
-    LEARNING,
-    learning_of,
+    LEARNING_NAMES,
     learning_options,
+    parse_learning_options,
     reading_options,
-    retyped,
-    several_models,
+    several_models_options,
+    typed_arguments,
 )
 from candide.errors import InputError
-from candide.model.settings import MODELS
+from candide.model.settings import DEFAULT_SETTINGS
 
 
 @cli.command()
 @click.argument("data")
 @click.option("--target", "-t", required=True, metavar="COL", help="The column to learn.")
-@several_models
+@several_models_options
 @click.option(
     "--try",
     "tries",
@@ -54,25 +54,25 @@ def compare(
     Examples: `candide compare adult.parquet --target class --model naive --model bayes`,
     `candide compare adult.csv -t class --try '--model naive' --try '--model naive --event age=binned'`
     """
-    from candide import tasks
+    from candide import operations
     from candide.cli import progress
     from candide.report import summary
 
-    models = options.pop("model") or (() if tries else tuple(MODELS))
+    models = options.pop("model") or (() if tries else tuple(DEFAULT_SETTINGS))
     texts = [f"--model {name}" for name in models] + list(tries)
-    common = retyped(set(LEARNING) - {"model"})
+    common = typed_arguments(set(LEARNING_NAMES) - {"model"})
     variants = dict[str, Any]()
     for text in texts:
-        if _named(text) in variants:
+        if _setting_name(text) in variants:
             remedy = "name each setting once; --try '--model naive --select 10' makes another of the same model"
-            raise InputError(f"{_named(text)} is named twice", value=text, remedy=remedy)
-        variants[_named(text)] = _variant([*common, *_words(text)], data, options)
+            raise InputError(f"{_setting_name(text)} is named twice", value=text, remedy=remedy)
+        variants[_setting_name(text)] = _parse_setting([*common, *_split_arguments(text)], data, options)
     shared = next(iter(variants.values()))
     how = {"fold_by": fold_by, "weight": shared["weight"], "reading": shared["reading"]}
     each = {name: {k: v for k, v in one.items() if k not in how} for name, one in variants.items()}
-    with progress.watching(not as_json) as watch:
-        found = tasks.compare(data, target, each, folds=folds, seed=seed, watch=watch, **how)
-    show_result(summary.of_compared(found), as_json)
+    with progress.show_progress(not as_json) as watch:
+        found = operations.compare_settings(data, target, each, folds=folds, seed=seed, watch=watch, **how)
+    show_result(summary.summarize_settings(found), as_json)
 
 
 @click.command()
@@ -81,14 +81,14 @@ def _setting(**options: Any) -> None:
     """A setting: the options of learning."""
 
 
-def _variant(words: list[str], data: str, options: dict[str, Any]) -> dict[str, Any]:
+def _parse_setting(arguments: list[str], data: str, options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of learning that some words are, read as those of a command are."""
-    with _setting.make_context("--try", words) as context:
-        reading = {name: value for name, value in options.items() if name not in LEARNING}
-        return learning_of({**context.params, **reading}, data)
+    with _setting.make_context("--try", arguments) as context:
+        reading = {name: value for name, value in options.items() if name not in LEARNING_NAMES}
+        return parse_learning_options({**context.params, **reading}, data)
 
 
-def _words(text: str) -> list[str]:
+def _split_arguments(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -96,7 +96,7 @@ def _words(text: str) -> list[str]:
         raise InputError(f"--try {text!r}: {str(error).lower()}", value=text, remedy=remedy) from None
 
 
-def _named(text: str) -> str:
+def _setting_name(text: str) -> str:
     """A setting by its options; of a model alone its name, and "defaults" where there are none."""
     words = text.split()
     return words[1] if len(words) == 2 and words[0] == "--model" else text.strip() or "defaults"

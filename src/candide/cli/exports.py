@@ -4,7 +4,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.completion import Word
+from candide.cli.completion import KeywordParam
 from candide.cli.group import cli, load_to_predict, print_code, show_result
 from candide.cli.options import AS_JSON, MODEL, output_option
 
@@ -15,7 +15,7 @@ from candide.cli.options import AS_JSON, MODEL, output_option
     "--to",
     metavar="NAME",
     required=True,
-    type=Word(["js", "onnx", "python", "sql"]),
+    type=KeywordParam(["js", "onnx", "python", "sql"]),
     help="js (an ES module), python (a module without packages), onnx, or sql (one SELECT).",
 )
 @click.option("--dialect", metavar="DIALECT", help="Of sql: duckdb, postgres, spark, sqlite, snowflake, bigquery, ...")
@@ -42,20 +42,22 @@ def export(
     `candide export adult.candide --to python -o adult.py`, `candide export adult.candide --to onnx -o adult.onnx`,
     `candide export adult.candide --to sql --dialect postgres --table people --keep id`
     """
-    from candide import tasks
+    from candide import operations
     from candide.errors import InputError
-    from candide.export.targets import is_exported, target
+    from candide.export.targets import find_target, is_exported_file
     from candide.report import summary
-    from candide.tasks import outputs
+    from candide.store import outputs
 
-    chosen = target(to)  # errors before any work is done
-    outputs.check(output, model, ours=is_exported, force=force)
-    if output is None and chosen.binary:
-        raise InputError(f"{chosen.what} is no text, and cannot be printed", remedy="name a file for it: -o FILE")
+    chosen = find_target(to)  # errors before any work is done
+    outputs.check_destination(output, model, ours=is_exported_file, force=force)
+    if output is None and chosen.is_binary:
+        raise InputError(
+            f"{chosen.description} is no text, and cannot be printed", remedy="name a file for it: -o FILE"
+        )
     options: dict[str, Any] = {"dialect": dialect, "table": table, "keep": keep}
-    found = tasks.export(load_to_predict(model), to, output, force=force, **options)
+    found = operations.export_model(load_to_predict(model), to, output, force=force, **options)
     if output is None:
         print_code(str(found))
     else:
         size = len(found.encode("utf-8") if isinstance(found, str) else found)
-        show_result(summary.ExportSummary(model, to, chosen.what, output, size), as_json)
+        show_result(summary.ExportSummary(model, to, chosen.description, output, size), as_json)

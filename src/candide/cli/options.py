@@ -1,6 +1,9 @@
 """The options that commands share. Those of settings and of reading are the fields of their records.
 
->>> [option.opts[0] for option in of_record(Reading)][:3], [option.opts[0] for option in of_record(Settings)][:2]
+>>> (
+...     [option.opts[0] for option in options_from_fields(ReadOptions)][:3],
+...     [option.opts[0] for option in options_from_fields(Settings)][:2],
+... )
 (['--na', '--delimiter', '--header'], ['--class-prior', '--estimate'])
 """
 
@@ -12,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click import get_current_context
 
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.model.settings import DEFAULT_MODEL, MODELS, Settings, class_shares, usual
+from candide.model.settings import DEFAULT_MODEL, DEFAULT_SETTINGS, Settings, default_settings, parse_class_prior
 
 if TYPE_CHECKING:
     from candide.model.policy import Policy
 
-_SHORT = 18  # letters of all values together that may stand beside an option
+_MAX_METAVAR_LENGTH = 18  # letters of all values together that may stand beside an option
 MODEL = click.Path(dir_okay=False)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 TARGET = click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
@@ -43,7 +46,7 @@ class EventOption(click.Option):
     def help(self, text: str | None) -> None: ...
 
 
-def of_record(record: type) -> list[click.Option]:
+def options_from_fields(record: type) -> list[click.Option]:
     """An option for every field of a record of settings that can be typed."""
     return [_option(field) for field in fields(record) if field.metadata["typed"]]
 
@@ -54,7 +57,7 @@ def _option(field: Field) -> click.Option:
         return click.Option([f"{switch}/--no-{switch[2:]}"], default=field.default, help=about["help"])
     kind: Any = click.Choice(about["choices"]) if about["choices"] else None
     metavar = about["metavar"] or None
-    if kind is not None and len("|".join(kind.choices)) > _SHORT:  # the help names them, and has more room
+    if kind is not None and len("|".join(kind.choices)) > _MAX_METAVAR_LENGTH:  # the help names them, and has more room
         metavar = "NAME"
     if about["parse"] is int:
         kind, metavar = click.IntRange(about["least"]), "N"
@@ -66,23 +69,25 @@ def _option(field: Field) -> click.Option:
         metavar=metavar,
         multiple=about["repeated"],
         help=about["help"],
-        callback=None if kind else _parsed(about["parse"]),
+        callback=None if kind else _parse_callback(about["parse"]),
     )
 
 
 def _is_default(field: Field) -> bool:
     """Whether a field has a value where none is given, the same in every model."""
     return field.default is not None and all(
-        getattr(m, field.name, field.default) == field.default for m in MODELS.values()
+        getattr(m, field.name, field.default) == field.default for m in DEFAULT_SETTINGS.values()
     )
 
 
-def _parsed(parse: Callable[[str], Any]) -> Callable:
+def _parse_callback(parse: Callable[[str], Any]) -> Callable:
     def value(context: Any, option: Any, text: Any) -> Any:
         try:
             return text if text is None or parse is str else parse(text)
         except InputError as error:
-            raise InputError(f"{option.opts[0]}: {error.what}", value=error.value, remedy=error.remedy or "") from None
+            raise InputError(
+                f"{option.opts[0]}: {error.problem}", value=error.value, remedy=error.remedy or ""
+            ) from None
 
     return value
 
@@ -96,11 +101,11 @@ _MODEL = click.Option(
     ["--model"],
     default=DEFAULT_MODEL,
     show_default=True,
-    type=click.Choice(list(MODELS)),
+    type=click.Choice(list(DEFAULT_SETTINGS)),
     help="naive: every column speaks once, one pass; bayes: columns, pairs and more, each with a weight, two passes.",
 )
-_LEARNING = [_MODEL, *_PLANNING, *of_record(Settings)]
-_READING = of_record(Reading)
+_LEARNING = [_MODEL, *_PLANNING, *options_from_fields(Settings)]
+_READING = options_from_fields(ReadOptions)
 _FORCE = click.Option(["--force"], is_flag=True, help="Write over an input, or over a file that Candide did not make.")
 _POLICY = [
     click.Option(
@@ -111,15 +116,15 @@ _POLICY = [
     click.Option(["--abstain-below"], type=float, metavar="P", help="Leave rows open that are less sure than this."),
     click.Option(["--referral"], type=float, metavar="COST", help="Leave rows open of which any class costs more."),
 ]
-POLICY = tuple(str(option.name) for option in _POLICY)
-_AIMS = [
+POLICY_NAMES = tuple(str(option.name) for option in _POLICY)
+_TARGET_OPTIONS = [
     click.Option(["--at-precision"], type=float, metavar="P", help="Choose the threshold of this precision, by folds."),
     click.Option(["--at-recall"], type=float, metavar="P", help="Choose the threshold of this recall, by folds."),
 ]
 CLASS_PRIOR = click.option(
     "--class-prior",
     metavar="SHARES",
-    callback=_parsed(class_shares),
+    callback=_parse_callback(parse_class_prior),
     help="The shares of the classes where DATA come from: uniform, or yes=.02,no=.98.",
 )
 FOLD_BY = click.option(
@@ -127,99 +132,103 @@ FOLD_BY = click.option(
     metavar="COL",
     help="A column whose value says the fold of a row: rows of one value stay together. It is no feature then.",
 )
-LEARNING, READING, DECIDING = (
-    [str(option.name) for option in some] for some in (_LEARNING, _READING, [*_POLICY, *_AIMS])
+LEARNING_NAMES, READING_NAMES, DECISION_NAMES = (
+    [str(option.name) for option in some] for some in (_LEARNING, _READING, [*_POLICY, *_TARGET_OPTIONS])
 )
 
 
 def planning_options(command: Callable) -> Callable:
     """What is made of the columns; shared by check and all that learn."""
-    return _with(command, _PLANNING)
+    return _add_options(command, _PLANNING)
 
 
 def learning_options(command: Callable) -> Callable:
     """What is learned and how; shared by fit and evaluate."""
-    return _with(command, _LEARNING)
+    return _add_options(command, _LEARNING)
 
 
 def policy_options(command: Callable) -> Callable:
     """How probabilities become decisions."""
-    return _with(command, _POLICY)
+    return _add_options(command, _POLICY)
 
 
-def aim_options(command: Callable) -> Callable:
+def policy_and_target_options(command: Callable) -> Callable:
     """The same, with a threshold that is chosen by cross-validation."""
-    return _with(command, [*_POLICY, *_AIMS])
+    return _add_options(command, [*_POLICY, *_TARGET_OPTIONS])
 
 
-def policy_from(options: dict[str, Any], class_prior: Any = None) -> "tuple[Policy | None, dict[str, float]]":
+def parse_policy(options: dict[str, Any], class_prior: Any = None) -> "tuple[Policy | None, dict[str, float]]":
     """The policy that is taken out of the options of a command, and what its threshold is to reach."""
     from candide.model.policy import Policy
 
-    known = {str(one.name): options.pop(str(one.name), None) for one in (*_POLICY, *_AIMS)}
+    known = {str(one.name): options.pop(str(one.name), None) for one in (*_POLICY, *_TARGET_OPTIONS)}
     aim = {name[3:]: value for name in ("at_precision", "at_recall") if (value := known.pop(name)) is not None}
     if known["costs"] is not None:
-        from candide.tasks.decide import read_costs
+        from candide.decisions.thresholds import read_costs
 
         known["costs"] = read_costs(known["costs"])
     if known["positive"] is not None and known["threshold"] is None and not aim:
         remedy = "pass --threshold, --at-precision or --at-recall with it"
         raise InputError("--positive names the class of a threshold", value=known["positive"], remedy=remedy)
     policy = Policy(**known, class_prior=class_prior)
-    if aim and policy.decides:
+    if aim and policy.can_change_class:
         remedy = "leave out --costs, --threshold, --abstain-below and --referral, or what is to be reached"
         raise InputError("one rule decides, and this names two", value=aim, remedy=remedy)
     return (policy if policy or aim else None), aim
 
 
-def several_models(command: Callable) -> Callable:
+def several_models_options(command: Callable) -> Callable:
     """What is learned and how, by any number of models."""
     models = click.Option(
-        ["--model"], multiple=True, type=click.Choice(list(MODELS)), help="A model to compare (repeatable)."
+        ["--model"], multiple=True, type=click.Choice(list(DEFAULT_SETTINGS)), help="A model to compare (repeatable)."
     )
-    return _with(command, [models, *_LEARNING[1:]])
+    return _add_options(command, [models, *_LEARNING[1:]])
 
 
 def reading_options(command: Callable) -> Callable:
     """How a source is read; shared by every command that takes DATA."""
-    return _with(command, _READING)
+    return _add_options(command, _READING)
 
 
-def reading_options_but(*names: str) -> Callable:
+def reading_options_except(*names: str) -> Callable:
     """How a sample is read, where a command has another use for some of the names."""
-    return partial(_with, options=[option for option in _READING if option.name not in names])
+    return partial(_add_options, options=[option for option in _READING if option.name not in names])
 
 
-def _with(command: Any, options: list[click.Option]) -> Any:
+def _add_options(command: Any, options: list[click.Option]) -> Any:
     """A function with more options, as click's own decorators leave them: the last comes first."""
     known = vars(command).setdefault("__click_params__", [])
     known.extend(reversed(options))
     return command
 
 
-def learning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
+def parse_learning_options(options: dict[str, Any], data: str) -> dict[str, Any]:
     """The arguments of learning, taken out of the options of a command; what is left is of no other use."""
     given, typed = get_current_context().get_parameter_source, dict[str, Any]()
-    for option in of_record(Settings):
+    for option in options_from_fields(Settings):
         value = options.pop(str(option.name))
         if given(str(option.name)).name == "COMMANDLINE":  # type: ignore[union-attr]
             typed[str(option.name)] = value
     model = options.pop("model")
-    return {"model": model, "settings": usual(model).changed(**typed), **planning_of(options, data)}
+    return {
+        "model": model,
+        "settings": default_settings(model).with_settings(**typed),
+        **parse_planning_options(options, data),
+    }
 
 
-def planning_of(options: dict[str, Any], data: str) -> dict[str, Any]:
+def parse_planning_options(options: dict[str, Any], data: str) -> dict[str, Any]:
     """The arguments that say what is made of the columns of a source, and how it is read."""
     known = {name: options.pop(name) for name in ("drop", "weight")}
     events = options.pop("events")
-    reading = Reading(**options)
-    return {"events": _events(events, data, reading) or "auto", "reading": reading, **known}
+    reading = ReadOptions(**options)
+    return {"events": _parse_events(events, data, reading) or "auto", "reading": reading, **known}
 
 
-def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, str]:
+def _parse_events(texts: Collection[str], data: str, reading: ReadOptions) -> dict[Any, str]:
     """Event models by column, or by group of columns where they are modelled together."""
     from candide.engines.base import open_source
-    from candide.events import event_of
+    from candide.events import resolve_event
 
     events: dict[Any, str] = {}
     columns: Collection[str] = ()
@@ -233,7 +242,7 @@ def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, st
             raise InputError(f"--event {text!r} names no event model", value=text, remedy=remedy)
         if "," not in column or column in columns:
             events[column] = name
-        elif event_of(name).groups:
+        elif resolve_event(name).accepts_groups:
             events[tuple(column.split(","))] = name
         else:
             events |= dict.fromkeys(column.split(","), name)
@@ -243,10 +252,10 @@ def _events(texts: Collection[str], data: str, reading: Reading) -> dict[Any, st
 def output_option(metavar: str, text: str, *, required: bool = False) -> Callable:
     """Where a result is written, and whether over whatever is there."""
     output = click.Option(["--output", "-o"], metavar=metavar, type=MODEL, help=text, required=required)
-    return partial(_with, options=[output, _FORCE])
+    return partial(_add_options, options=[output, _FORCE])
 
 
-def retyped(names: Collection[str]) -> list[str]:
+def typed_arguments(names: Collection[str]) -> list[str]:
     """Those of the options of these names that were typed, as they may be typed again."""
     context, words = get_current_context(), list[str]()
     for option in context.command.params:

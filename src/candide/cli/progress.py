@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from candide.engines.base import Watch, silent
+from candide.engines.base import Watch, no_progress
 
-_QUIET = 1.0  # seconds before anything is shown
+_DELAY_SECONDS = 1.0  # seconds before anything is shown
 
 
 @contextmanager
-def watching(wanted: bool) -> Iterator[Watch]:
+def show_progress(enabled: bool) -> Iterator[Watch]:
     """A watch that draws on a terminal, or shows nothing."""
-    if not wanted or not sys.stderr.isatty():
-        yield silent
+    if not enabled or not sys.stderr.isatty():
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -34,7 +34,7 @@ def watching(wanted: bool) -> Iterator[Watch]:
 
     @contextmanager
     def watch(source: Any, what: str) -> Iterator[None]:
-        source.look_on()
+        source.start_progress()
         done = threading.Event()
         drawer = threading.Thread(target=_draw, args=(bar, source, what, done), daemon=True)
         drawer.start()
@@ -48,9 +48,9 @@ def watching(wanted: bool) -> Iterator[Watch]:
 
 
 def _draw(bar: Any, source: Any, what: str, done: threading.Event) -> None:
-    if done.wait(_QUIET):
+    if done.wait(_DELAY_SECONDS):
         return
-    start, share = time.monotonic() - _QUIET, 0.0
+    start, share = time.monotonic() - _DELAY_SECONDS, 0.0
     with bar:
         task = bar.add_task(what, total=1.0, rate="")
         while not done.wait(0.1):

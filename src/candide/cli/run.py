@@ -4,23 +4,23 @@ import sys
 import traceback
 
 from candide.cli import (  # noqa: F401  each adds its commands
-    changes,
     compare,
     completion,
     exports,
-    learning,
-    models,
-    pages,
-    pictures,
-    rows,
+    fit,
+    inspect,
+    plot,
+    predict,
+    report,
     server,
     sql,
+    update,
 )
 from candide.cli.group import cli
-from candide.engines.addresses import told
+from candide.engines.addresses import redact_passwords
 from candide.errors import CandideError
 
-completion.attach(cli)
+completion.attach_completion(cli)
 _NO_THREAD = "can't start new thread"
 _MEMORY = "not enough memory; pass --memory-limit or --threads 1, or give it more"
 
@@ -33,7 +33,7 @@ def main() -> None:
     except (CandideError, OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
             raise
-        said = told(traceback.format_exc() if debug else _message(error), sys.argv)
+        said = redact_passwords(traceback.format_exc() if debug else _message(error), sys.argv)
         print(said if debug else f"candide: {' '.join(said.split())}", file=sys.stderr)
         sys.exit(1)
 

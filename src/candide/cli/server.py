@@ -65,7 +65,7 @@ def serve(
     """
     try:
         from candide.serve import app
-        from candide.serve.run import check_host, listen, run, to_stderr
+        from candide.serve.run import check_host, log_to_stderr, open_socket, run
     except ModuleNotFoundError as error:
         remedy = "pip install 'candide[serve]'"
         raise MissingLibraryError(f"to serve a model {error.name} is needed", remedy=remedy) from None
@@ -75,12 +75,12 @@ def serve(
     if learn is None and ((target and not peers) or window or half_life or allow_new_classes):
         raise InputError("nothing is learned", remedy="name the file that keeps it: --learn state.db")
     fitted = load_to_predict(model)
-    how: dict[str, Any] = {"learn": learn, "target": target, "allow_new_classes": allow_new_classes}
+    how: dict[str, Any] = {"journal_path": learn, "target": target, "allow_new_classes": allow_new_classes}
     how |= {"private": private, "peers": peers}
     spans = {"window": window, "half_life": half_life}
-    how |= {one: None if span is None else seconds(span) for one, span in spans.items()}
-    with listen(host, port) as listening:
-        served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else to_stderr, **how)
+    how |= {one: None if span is None else parse_duration(span) for one, span in spans.items()}
+    with open_socket(host, port) as listening:
+        served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else log_to_stderr, **how)
         run(served, listening, host, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 
 
@@ -104,34 +104,34 @@ def export_state(state: str, output: str, force: bool, target: str | None, less:
     """
     from candide import store
     from candide.report import summary
-    from candide.serve import state as states
+    from candide.serve import learned_state as states
     from candide.serve.clock import Clock
     from candide.serve.journal import Journal
-    from candide.tasks import outputs
+    from candide.store import outputs
 
     if not os.path.isfile(state):
         raise InputError(f"{state} is not there", value=state, remedy="name the file that --learn named")
-    outputs.check(output, state, force=force)
+    outputs.check_destination(output, state, force=force)
     journal = Journal(state)
     try:
         if journal.is_new:
             raise InputError(f"{state} has learned nothing", value=state)
-        found = states.read(journal, target)
-        now = Clock(journal.latest(), found.fading.half_life)()
+        found = states.replay_journal(journal, target)
+        now = Clock(journal.latest_time(), found.decay.half_life)()
     finally:
         journal.close()
-    fitted = (found if less is None else found.without(load_model(less))).at(now)
+    fitted = (found if less is None else found.without_base(load_model(less))).model_at(now)
     store.save(fitted, output, force=force)
-    show_result(summary.StateSummary(state, fitted.census.n_rows, output), as_json)
+    show_result(summary.ServerStateSummary(state, fitted.counts.n_rows, output), as_json)
 
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
-def seconds(text: str) -> float:
+def parse_duration(text: str) -> float:
     """A length of time.
 
-    >>> seconds("90m"), seconds("1.5d")
+    >>> parse_duration("90m"), parse_duration("1.5d")
     (5400.0, 129600.0)
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())

@@ -10,18 +10,18 @@ from click import get_current_context
 from candide.cli.group import cli, print_code, show_result
 from candide.cli.options import (
     MODEL,
-    POLICY,
-    learning_of,
-    of_record,
+    POLICY_NAMES,
+    options_from_fields,
     output_option,
-    planning_of,
+    parse_learning_options,
+    parse_planning_options,
+    parse_policy,
     planning_options,
-    policy_from,
-    reading_options_but,
-    retyped,
+    reading_options_except,
+    typed_arguments,
 )
-from candide.engines.reading import Reading
-from candide.engines.sql.dialects.table import DIALECTS
+from candide.engines.reading import ReadOptions
+from candide.engines.sql.dialects.registry import DIALECTS
 from candide.errors import InputError
 from candide.model.settings import Settings
 
@@ -42,7 +42,7 @@ def sql() -> None:
 @click.option("--like", type=MODEL, metavar="MODEL", help="Count as this model does, so that both can be merged.")
 @output_option("FILE", "Where to write the query; printed if not given.")
 @planning_options
-@reading_options_but("table")
+@reading_options_except("table")
 def count(
     sample: str,
     target: str,
@@ -60,16 +60,16 @@ def count(
 
     Example: `candide sql count sample.csv --target class --table shop.orders --dialect snowflake`
     """
-    from candide import files, tasks
-    from candide.tasks import outputs
+    from candide import files, operations
+    from candide.store import outputs
 
-    outputs.check(output, sample, like, ours=_is_query, force=force)
-    asked = planning_of(options, sample)
-    query = tasks.counting_query(sample, target, table=table, dialect=dialect, like=like, **asked)
+    outputs.check_destination(output, sample, like, ours=_is_query, force=force)
+    asked = parse_planning_options(options, sample)
+    query = operations.make_counting_query(sample, target, table=table, dialect=dialect, like=like, **asked)
     if output is None:
         print_code(query)
     else:
-        files.write_whole(output, [f"{query}\n".encode()])
+        files.write_atomically(output, [f"{query}\n".encode()])
 
 
 def _is_query(path: str) -> bool:
@@ -78,8 +78,13 @@ def _is_query(path: str) -> bool:
         return file.read(13) == b"SELECT 'plan'"
 
 
-_OF_A_FILE = ("encoding", "errors", "delimiter", "decimal")
-_OF_COUNTS = ("from_counts", "model", *_OF_A_FILE, *(str(option.name) for option in of_record(Settings)))
+_FILE_OPTIONS = ("encoding", "errors", "delimiter", "decimal")
+_COUNTS_OPTIONS = (
+    "from_counts",
+    "model",
+    *_FILE_OPTIONS,
+    *(str(option.name) for option in options_from_fields(Settings)),
+)
 
 
 def fit_counts(
@@ -93,28 +98,32 @@ def fit_counts(
     options: dict[str, Any],
 ) -> None:
     """Fit a model to counts; what is asked of rows is refused."""
-    from candide import store, tasks
+    from candide import operations, store
     from candide.report import summary
-    from candide.tasks import outputs
-    from candide.tasks.provenance import of as provenance_of
+    from candide.store import outputs
+    from candide.store.provenance import make_provenance as provenance_of
 
     names = {str(option.name) for option in get_current_context().command.params}
-    no_rows = names - {*_OF_COUNTS, "data", "target", "output", "force", "provenance", "as_json", *POLICY}
-    if refused := [data, *retyped(no_rows)] if data else retyped(no_rows):
+    no_rows = names - {*_COUNTS_OPTIONS, "data", "target", "output", "force", "provenance", "as_json", *POLICY_NAMES}
+    if refused := [data, *typed_arguments(no_rows)] if data else typed_arguments(no_rows):
         remedy = "leave it out: columns and their event models are said to candide sql count"
         raise InputError(f"{refused[0]}: counts have no rows to read", value=refused[0], remedy=remedy)
-    if "--model" in retyped(["model"]) and options["model"] != "naive":
+    if "--model" in typed_arguments(["model"]) and options["model"] != "naive":
         what, remedy = "weights are learned from rows, and not from counts", "pass --model naive, or leave it out"
         raise InputError(what, value=options["model"], remedy=remedy)
-    outputs.check(output, counts, force=force)
-    policy, _ = policy_from(options)
-    settings = learning_of({**options, "model": "naive"}, "-")["settings"]
-    reading = Reading(**{name: options[name] for name in _OF_A_FILE})
-    learned = tasks.learn_counts(counts, target=target, settings=settings, reading=reading)
+    outputs.check_destination(output, counts, force=force)
+    policy, _ = parse_policy(options)
+    settings = parse_learning_options({**options, "model": "naive"}, "-")["settings"]
+    reading = ReadOptions(**{name: options[name] for name in _FILE_OPTIONS})
+    learned = operations.fit_from_counts(counts, target=target, settings=settings, reading=reading)
     learned = learned if policy is None else replace(learned, fitted=learned.fitted.with_policy(policy))
     if output:
-        origin = provenance_of(counts, learned.fitted.census.n_rows, retyped(_OF_COUNTS)) if provenance else {}
+        origin = (
+            provenance_of(counts, learned.fitted.counts.n_rows, typed_arguments(_COUNTS_OPTIONS)) if provenance else {}
+        )
         store.save(learned.fitted, output, provenance=origin, force=force)
     commands = [["predict", output, "NEW_DATA", "-o", "scored.parquet"], ["show", output]] if output else []
-    again = commands or [["fit", "--from-counts", counts, *retyped(_OF_COUNTS[1:]), "-o", "model.candide"]]
-    show_result(summary.of_fit(learned, None, output, [f"candide {shlex.join(words)}" for words in again]), as_json)
+    again = commands or [["fit", "--from-counts", counts, *typed_arguments(_COUNTS_OPTIONS[1:]), "-o", "model.candide"]]
+    show_result(
+        summary.summarize_fit(learned, None, output, [f"candide {shlex.join(words)}" for words in again]), as_json
+    )

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from candide.tables import module
+from candide.registry import import_submodule
 
 if TYPE_CHECKING:
     from candide.conjugate import bins, dirichlet, discriminant, interaction, leave_one_out, normal, pooled, shrinkage
@@ -11,4 +11,4 @@ __all__ = ["bins", "dirichlet", "discriminant", "interaction", "leave_one_out", 
 
 
 def __getattr__(name: str) -> Any:
-    return module("candide.conjugate", name, __all__)
+    return import_submodule("candide.conjugate", name, __all__)

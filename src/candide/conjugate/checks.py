@@ -9,11 +9,11 @@ from candide.errors import CellError, InputError
 from candide.priors import Prior
 
 
-def refuse(where: NDArray, why: str) -> None:
+def refuse_cells(mask: NDArray, reason: str) -> None:
     """Raise if any (class, feature) cell is marked, naming the first, and the row where there is an axis of rows."""
-    if where.any():
-        *row, c, j = np.argwhere(where)[0].tolist()
-        raise CellError(c, j, why, row=row[0] if row else None)
+    if mask.any():
+        *row, c, j = np.argwhere(mask)[0].tolist()
+        raise CellError(c, j, reason, row=row[0] if row else None)
 
 
 def refuse_improper(improper: Any, prior: Prior | None) -> None:

@@ -15,66 +15,66 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.leave_one_out import own_without, set_among
+from candide.conjugate.checks import refuse_cells, refuse_improper
+from candide.conjugate.leave_one_out import own_class_without_row, replace_own_class
 from candide.conjugate.normal import is_flat
-from candide.conjugate.shrinkage import shrunk
+from candide.conjugate.shrinkage import shrink_scatter
 from candide.conjugate.wishart import posterior, wishart_evidence, wishart_prior
+from candide.data.blocks import Codes, Floats
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
-from candide.distributions.elliptical import normal_steps, t_steps
+from candide.distributions.elliptical import normal_conditionals, t_conditionals
 from candide.distributions.whitening import SingularError
 from candide.errors import CellError, InputError
 from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased
-from candide.rows.blocks import Codes, Floats
 from candide.tally import CoMoments, Moments
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
 _REMEDY = "use estimate='predictive', shrinkage='oas' (or a number such as 0.1), or fewer columns"
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ColumnSplit:
     """A tally's columns that vary, and those that do not, with a distribution for these."""
 
     tally: CoMoments  # of the columns that vary
     moments: Moments  # of the same columns, each by itself
-    alone: NDArray[np.bool_]  # (feature) of all columns
+    is_constant: NDArray[np.bool_]  # (feature) of all columns
     mean: Floats  # (feature) of all rows, all columns
     variance: Floats  # (feature) of the columns alone; 0 elsewhere
 
     @classmethod
-    def of(cls, tally: CoMoments, prior: Prior | None) -> "Split":
-        moments = tally.moments()
+    def from_tally(cls, tally: CoMoments, prior: Prior | None) -> "ColumnSplit":
+        moments = tally.to_moments()
         pooled = moments.pool()
         alone = is_flat(pooled)[0]
-        if _is_whole(prior):
+        if _has_mean_and_scale(prior):
             alone = np.zeros_like(alone)
         square = pooled.mean[0] ** 2
         variance = np.where(alone, np.where(square > 0, square, 1.0), 0.0)
         mean, varying = pooled.mean[0], np.flatnonzero(~alone)
         if alone.any():
-            tally, moments = tally.only(varying), moments.only(varying)
+            tally, moments = tally.select_features(varying), moments.select_features(varying)
         return cls(tally, moments, alone, mean, variance)
 
-    def centre(self, mean: Floats) -> Floats:
+    def expand_mean(self, mean: Floats) -> Floats:
         """(class, feature) of all columns, from that of the columns that vary."""
-        if not self.alone.any():
+        if not self.is_constant.any():
             return mean
         out = np.tile(self.mean, (len(mean), 1))
-        out[:, ~self.alone] = mean
+        out[:, ~self.is_constant] = mean
         return out
 
-    def matrix(self, joint: Floats) -> Floats:
+    def expand_matrix(self, joint: Floats) -> Floats:
         """(group, feature, feature) of all columns."""
-        if not self.alone.any():
+        if not self.is_constant.any():
             return joint
         out = np.tile(np.diag(self.variance), (len(joint), 1, 1))
-        varying = np.flatnonzero(~self.alone)
+        varying = np.flatnonzero(~self.is_constant)
         out[:, varying[:, None], varying] = joint
         return out
 
 
-def _is_whole(prior: Prior | None) -> bool:
+def _has_mean_and_scale(prior: Prior | None) -> bool:
     """Whether a prior has a mean and a scale of its own, and so needs nothing of the columns."""
     if isinstance(prior, NormalInverseWishart):
         return prior.mean is not None and prior.scale is not None
@@ -82,7 +82,7 @@ def _is_whole(prior: Prior | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class CovarianceFit:
     """What is estimated of the columns that vary: a normal, or where there are degrees of freedom a t."""
 
     mean: Floats  # (class, feature)
@@ -90,74 +90,82 @@ class Fit:
     df: Floats | None = None  # (class)
     factor: Floats | None = None  # (class) by which the matrix is multiplied
 
-    def law(self, split: Split) -> MultivariateNormal | MultivariateT:
-        mean, matrix = split.centre(self.mean), split.matrix(self.matrix)
+    def to_distribution(self, split: ColumnSplit) -> MultivariateNormal | MultivariateT:
+        mean, matrix = split.expand_mean(self.mean), split.expand_matrix(self.matrix)
         if self.df is None:
-            return MultivariateNormal(mean, matrix, split.alone)
-        return MultivariateT(self.df, mean, matrix, self.factor, split.alone)
+            return MultivariateNormal(mean, matrix, split.is_constant)
+        return MultivariateT(self.df, mean, matrix, self.factor, split.is_constant)
 
 
 def estimate(
     tally: CoMoments, prior: Prior | None, how: str, *, tied: bool, shrinkage: float | str | None = None
 ) -> Distribution:
     """The distribution of columns modelled together. Shrinkage changes the scatter; the prior then comes to that."""
-    split = Split.of(tally, prior)
-    law = _fit(split.tally, shrunk(split.tally, shrinkage), split.moments, prior, how, tied).law(split)
+    split = ColumnSplit.from_tally(tally, prior)
+    law = _fit(split.tally, shrink_scatter(split.tally, shrinkage), split.moments, prior, how, tied).to_distribution(
+        split
+    )
     try:
-        law.prepare()
+        law.compute_roots()
     except SingularError as error:  # a point mass of infinite density in some direction, where no prior widens it
         why = "its values are the same, or follow from those of other columns, so the covariance is singular"
         raise CellError(error.group, error.feature, f"{why}; {_REMEDY}") from None
     return law
 
 
-def _fit(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _fit(
+    tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool
+) -> CovarianceFit:
     """Of a tally, or of one for each row: axes before those of classes and features are carried along."""
     return (_most_likely if how == "mle" else _bayes)(tally, scatter, moments, prior, how, tied)
 
 
-def _most_likely(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _most_likely(
+    tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool
+) -> CovarianceFit:
     n = tally.weight[..., 0]
-    refuse(tally.weight <= 0, f"no row to take a mean of; {_REMEDY}")
+    refuse_cells(tally.weight <= 0, f"no row to take a mean of; {_REMEDY}")
     lost = 1.0 if isinstance(prior, Unbiased) else 0.0  # a row for each mean
     rows = n - lost
     if tied:
         rows, scatter = rows.sum(axis=-1, keepdims=True), scatter.sum(axis=-3, keepdims=True)
-    refuse(rows[..., None] <= 0, f"too few rows for an unbiased covariance; {_REMEDY}")
+    refuse_cells(rows[..., None] <= 0, f"too few rows for an unbiased covariance; {_REMEDY}")
     covariance = scatter / rows[..., None, None]
     if isinstance(prior, AddedVariance):
         pooled = moments.pool()
-        added = prior.fraction * ratio(pooled.m2, pooled.n).max(axis=-1, initial=0.0)
+        added = prior.fraction * divide_or_zero(pooled.m2, pooled.n).max(axis=-1, initial=0.0)
         np.einsum("...jj->...j", covariance)[...] += added[..., None]
-    return Fit(tally.mean, covariance)
+    return CovarianceFit(tally.mean, covariance)
 
 
-def _bayes(tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool) -> Fit:
+def _bayes(
+    tally: CoMoments, scatter: Floats, moments: Moments, prior: Prior | None, how: str, tied: bool
+) -> CovarianceFit:
     _refuse_mle_only(prior, "pass estimate='mle'")
     k, p = tally.mean.shape[-2:]
     means = k if tied else 1
     after = posterior(tally, scatter, wishart_prior(prior, moments, means), tied=tied)
-    refuse(after.kappa[..., None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
+    refuse_cells(after.kappa[..., None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
     # The joint mode: each of the group's means takes a count, as does the covariance's own exponent.
     below = {"map": after.df + p + 1 + means, "mean": after.df - p - 1}.get(how, after.df - p + 1)
-    refuse(below[..., None] <= 0, f"too few rows for {prior!r}; {_REMEDY}")
+    refuse_cells(below[..., None] <= 0, f"too few rows for {prior!r}; {_REMEDY}")
     matrix = after.scale / below[..., None, None]
     if how != "predictive":
-        return Fit(after.mean, matrix)
-    return Fit(after.mean, matrix, np.broadcast_to(below, after.kappa.shape).copy(), 1.0 + 1.0 / after.kappa)
+        return CovarianceFit(after.mean, matrix)
+    return CovarianceFit(after.mean, matrix, np.broadcast_to(below, after.kappa.shape).copy(), 1.0 + 1.0 / after.kappa)
 
 
-def evidence(tally: CoMoments, prior: Prior | None, apart: Floats, *, tied: bool) -> Floats:
+def evidence(tally: CoMoments, prior: Prior | None, column_evidence: Floats, *, tied: bool) -> Floats:
     """(class, feature) log marginal likelihood of the rows; ``apart`` is that of each column by itself.
 
     Shrinkage has no part in it: the evidence is that of the prior.
     """
     _refuse_mle_only(prior, "use NormalInverseWishart()")
-    split = Split.of(tally, prior)
+    split = ColumnSplit.from_tally(tally, prior)
     before = wishart_prior(prior, split.moments, len(tally.mean) if tied else 1)
     refuse_improper(before.improper, prior)
-    out = apart.copy()
-    out[:, ~split.alone] = wishart_evidence(split.tally, before, tied=tied)
+    out = column_evidence.copy()
+    out[:, ~split.is_constant] = wishart_evidence(split.tally, before, tied=tied)
     return out
 
 
@@ -167,7 +175,7 @@ def _refuse_mle_only(prior: Prior | None, remedy: str) -> None:
         raise InputError(what, value=prior, remedy=remedy)
 
 
-def held_out(
+def held_out_contributions(
     tally: CoMoments,
     rows: CoMoments,
     x: Floats,
@@ -183,16 +191,16 @@ def held_out(
     ``rows`` is the tally of each row as a class of its own. They do not hold where a row is all that makes a column
     vary, or the rest is singular: such rows are for whoever asks to fit one by one.
     """
-    split, own = Split.of(tally, prior), own_without(tally, rows, y)
-    moments = Moments(*(set_among(getattr(tally, a), getattr(own, a), y) for a in ("n", "mean", "m2")))
+    split, own = ColumnSplit.from_tally(tally, prior), own_class_without_row(tally, rows, y)
+    moments = Moments(*(replace_own_class(getattr(tally, a), getattr(own, a), y) for a in ("n", "mean", "m2")))
     pooled = moments.pool()
-    alone, varying = split.alone, np.flatnonzero(~split.alone)
-    usable = np.ones(len(x), bool) if _is_whole(prior) else (is_flat(pooled)[:, 0] == alone).all(axis=1)
-    scatters = shrunk(split.tally, shrinkage), shrunk(own.only(varying), shrinkage)
-    weight, scatter = set_among(tally.weight, own.weight, y), set_among(*scatters, y)
+    alone, varying = split.is_constant, np.flatnonzero(~split.is_constant)
+    usable = np.ones(len(x), bool) if _has_mean_and_scale(prior) else (is_flat(pooled)[:, 0] == alone).all(axis=1)
+    scatters = shrink_scatter(split.tally, shrinkage), shrink_scatter(own.select_features(varying), shrinkage)
+    weight, scatter = replace_own_class(tally.weight, own.weight, y), replace_own_class(*scatters, y)
     left = CoMoments(weight, moments.mean[..., varying], scatter)
     of_varying = Moments(*(a[..., varying] for a in (moments.n, moments.mean, moments.m2)))
-    terms, regular = _terms(_fit(left, scatter, of_varying, prior, how, tied), x[:, varying])
+    terms, regular = _contributions(_fit(left, scatter, of_varying, prior, how, tied), x[:, varying])
     out = np.empty((len(x), *tally.mean.shape))
     out[:, :, varying] = terms
     mean = pooled.mean[..., alone]
@@ -201,7 +209,7 @@ def held_out(
     return out, usable & regular
 
 
-def _terms(fit: Fit, x: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _contributions(fit: CovarianceFit, x: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """(row, class, feature) what a column adds given those before it, of one fit a row; and which rows have a root."""
     p = x.shape[1]
     gap, good = x[:, None, :] - fit.mean, np.ones(len(x), bool)
@@ -222,5 +230,5 @@ def _terms(fit: Fit, x: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         z = np.swapaxes(z, 1, 2)[:, None] if root.shape[1] == 1 else z[..., None]
         z = np.linalg.solve(root, z)
         z = np.swapaxes(z[:, 0], 1, 2) if root.shape[1] == 1 else z[..., 0]
-        out = normal_steps(z) if fit.df is None else t_steps(z, fit.df[..., None])
+        out = normal_conditionals(z) if fit.df is None else t_conditionals(z, fit.df[..., None])
         return out - np.log(pivots * deviation * size), good

@@ -7,20 +7,20 @@
 import numpy as np
 
 from candide import numerics
+from candide.data.blocks import Floats
 from candide.priors import Gamma, Prior
-from candide.rows.blocks import Floats
 
-_NEAR = 1e-12  # of events: a part of one that rounding leaves
+_ROUNDING = 1e-12  # of events: a part of one that rounding leaves
 
 
-def gamma_values(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, otherwise: float):
+def gamma_parameters(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, default_shape: float):
     """Shape and rate of a Gamma prior; what it leaves open is such that it expects the pooled rate of events.
 
     ``default`` says how much it weighs if it leaves both open, ``otherwise`` is the rate where the data show none.
     """
     known = prior if isinstance(prior, Gamma) and prior != Gamma() else default
     seen = (events > 0) & (exposure > 0)
-    pooled = np.where(seen, events / np.where(seen, exposure, 1.0), otherwise)
+    pooled = np.where(seen, events / np.where(seen, exposure, 1.0), default_shape)
     if known.rate is None:
         return np.full_like(pooled, known.shape), known.shape / pooled
     shape = known.rate * pooled if known.shape is None else np.full_like(pooled, known.shape)
@@ -32,17 +32,21 @@ def gamma_rate(events: Floats, exposure: Floats, shape: Floats, rate: Floats, ho
     with np.errstate(divide="ignore", invalid="ignore"):
         if how == "mle":
             return events / exposure
-        return (most_events(shape + events) if how == "map" else shape + events) / (rate + exposure)
+        return (mode_events(shape + events) if how == "map" else shape + events) / (rate + exposure)
 
 
-def most_events(events: Floats) -> Floats:
+def mode_events(events: Floats) -> Floats:
     """Events less one, of which the mode of a Gamma consists; 0 where no more than rounding is left of them.
 
     A rate of 0 and one of 1e-17 are worlds apart: all counts but 0 are impossible under the one.
     """
-    return np.where(events > 1.0 + _NEAR, events - 1.0, 0.0)
+    return np.where(events > 1.0 + _ROUNDING, events - 1.0, 0.0)
 
 
 def gamma_evidence(events: Floats, exposure: Floats, shape: Floats, rate: Floats) -> Floats:
     """log of the integral of rate**events * exp(-rate * exposure) under Gamma(shape, rate)."""
-    return numerics.log_rising(shape, events) - shape * np.log1p(exposure / rate) - events * np.log(rate + exposure)
+    return (
+        numerics.log_rising_factorial(shape, events)
+        - shape * np.log1p(exposure / rate)
+        - events * np.log(rate + exposure)
+    )

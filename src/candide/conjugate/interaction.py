@@ -9,7 +9,7 @@ of many rows has never shown speaks against it: log(m / (n_c + m)). Of three col
 shrunk to what the pairs say. A row that is left out is taken from its cell and all its margins.
 
 >>> agree, apart = [[8.0, 1.0], [1.0, 8.0]], [[4.0, 5.0], [5.0, 4.0]]  # in class 0 the two columns agree
->>> tally = Cells(np.array([agree, apart]).reshape(2, 4), Layout(((0, 1),), (2, 2)))
+>>> tally = CellTally(np.array([agree, apart]).reshape(2, 4), CellLayout(((0, 1),), (2, 2)))
 >>> log_ratio(tally).round(2).tolist()
 [[0.41, -0.69, -0.69, 0.41], [-0.07, 0.07, 0.07, -0.07]]
 """
@@ -18,32 +18,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
+from candide.data.blocks import Codes, Floats
 from candide.kernels import threads
-from candide.rows.blocks import Codes, Floats
-from candide.tally.cells import Cells, Layout
+from candide.tally.cells import CellLayout, CellTally
 
-__all__ = ["Layout", "held_out", "log_ratio", "score"]
+__all__ = ["CellLayout", "held_out_contributions", "log_ratio", "score_sets"]
 
-TOWARDS = 10.0  # rows that the margins weigh in a cell
-_SPREAD = 1.0  # rows that even shares weigh in a margin
-_LOG = 8  # what a logarithm costs, in products
+MARGIN_ROWS = 10.0  # rows that the margins weigh in a cell
+_UNIFORM_ROWS = 1.0  # rows that even shares weigh in a margin
+_LOG_COST = 8  # what a logarithm costs, in products
 
 
-def log_ratio(tally: Cells) -> Floats:
+def log_ratio(tally: CellTally) -> Floats:
     """(class, cell) the term of every cell."""
     layout, out = tally.layout, np.empty_like(tally.counts)
 
     def work(sets: slice) -> None:
         columns, sizes = layout.arrays
         cells = slice(layout.offsets[sets.start], layout.offsets[sets.stop])
-        out[:, cells] = kernels.cell_terms(tally.counts[:, cells], columns[sets], sizes, TOWARDS, _SPREAD)
+        out[:, cells] = kernels.cell_terms(tally.counts[:, cells], columns[sets], sizes, MARGIN_ROWS, _UNIFORM_ROWS)
 
-    threads.over_rows(work, len(layout.sets), cost=_LOG * tally.counts.size // max(1, len(layout.sets)))
+    threads.map_rows(work, len(layout.sets), cost=_LOG_COST * tally.counts.size // max(1, len(layout.sets)))
     return out
 
 
-def held_out(
-    tally: Cells,
+def held_out_contributions(
+    tally: CellTally,
     table: Floats,
     codes: NDArray,
     y: Codes,
@@ -61,34 +61,34 @@ def held_out(
 
     def leave(sets: slice) -> None:
         counts = tally.counts[:, layout.offsets[sets.start] : layout.offsets[sets.stop]]
-        own[sets] = kernels.held_out_cells(counts, codes, y, weight, columns[sets], sizes, TOWARDS, _SPREAD).T
+        own[sets] = kernels.held_out_cells(counts, codes, y, weight, columns[sets], sizes, MARGIN_ROWS, _UNIFORM_ROWS).T
 
     def take(rows: slice) -> None:
         kernels.take_cells(codes[rows], columns, sizes, said, new, y[rows], own.T[rows], out[rows])
 
-    threads.over_rows(leave, len(columns), cost=_LOG * n)
-    threads.over_rows(take, n, cost=k * len(columns))
+    threads.map_rows(leave, len(columns), cost=_LOG_COST * n)
+    threads.map_rows(take, n, cost=k * len(columns))
     return out
 
 
-def score(
+def score_sets(
     sets: Codes,
     codes: NDArray,
     sizes: Codes,
     y: Codes,
     posterior: Floats,
     weight: Floats | None = None,
-    left_out: Floats | None = None,
+    held_out_mask: Floats | None = None,
 ) -> Floats:
     """(set,) z of the score test of adding what each of some ``sets`` (set, position) says to a posterior.
 
     ``left_out`` is what leaving a row out takes from the counts, where that is not its weight.
     """
-    given = y, weight, weight if left_out is None else left_out, posterior
+    given = y, weight, weight if held_out_mask is None else held_out_mask, posterior
 
     def work(some: slice) -> tuple[Floats, Floats]:
-        return kernels.score_cells(codes, *given, sets[some], sizes, TOWARDS, _SPREAD)
+        return kernels.score_cells(codes, *given, sets[some], sizes, MARGIN_ROWS, _UNIFORM_ROWS)
 
-    found = threads.over_rows(work, len(sets), cost=len(y) * (_LOG + posterior.shape[1]))
+    found = threads.map_rows(work, len(sets), cost=len(y) * (_LOG_COST + posterior.shape[1]))
     slope, information = np.concatenate(found, axis=1)
     return slope / np.sqrt(np.maximum(information, 1e-9))

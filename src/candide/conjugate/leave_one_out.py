@@ -7,7 +7,7 @@ leading axes along gives one law a row.
 >>> from candide.tally import Sums
 >>> whole = Sums(n=np.array([[2.0], [1.0]]), total=np.array([[5.0], [7.0]]), log_factorial=np.zeros((2, 1)))
 >>> rows = Sums(n=np.ones((2, 1)), total=np.array([[3.0], [7.0]]), log_factorial=np.zeros((2, 1)))
->>> without_each(whole, rows, np.array([0, 1])).total[:, :, 0].tolist()  # without the 3 of class 0, the 7 of class 1
+>>> tally_without_each(whole, rows, np.array([0, 1])).total[:, :, 0].tolist()  # without the 3 of class 0, the 7 of class 1
 [[2.0, 7.0], [5.0, 0.0]]
 """
 
@@ -18,43 +18,43 @@ from typing import TypeVar
 
 import numpy as np
 
-from candide.errors import CellError, NotWithinError
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
+from candide.errors import CellError, NotCountedError
 from candide.tally import Tally
 
 T = TypeVar("T", bound=Tally)  # a dataclass of arrays whose first axis is the classes
 
 
-def own_without(tally: T, rows: T, y: Codes) -> T:
+def own_class_without_row(tally: T, rows: T, y: Codes) -> T:
     """The tally of each row's class without the row; ``rows`` is the tally of each row as a class of its own."""
     try:
-        return tally.some_classes(y).less(rows)
-    except NotWithinError as error:
-        raise NotWithinError(error.why, row=error.cell and error.cell[0]) from None
+        return tally.select_classes(y).subtract_approximately(rows)
+    except NotCountedError as error:
+        raise NotCountedError(error.reason, row=error.cell and error.cell[0]) from None
 
 
-def without_each(tally: T, rows: T, y: Codes) -> T:
+def tally_without_each(tally: T, rows: T, y: Codes) -> T:
     """The tally of all classes without each row, (row, class, ...)."""
-    left = own_without(tally, rows, y)
+    left = own_class_without_row(tally, rows, y)
     held = {name: a for name in tally.state if (a := getattr(tally, name)) is not None}
-    among = {name: set_among(a, getattr(left, name), y) for name, a in held.items()}
+    among = {name: replace_own_class(a, getattr(left, name), y) for name, a in held.items()}
     return replace(tally, **among)  # type: ignore[type-var]
 
 
-def set_among(classes: Floats, own: Floats, y: Codes) -> Floats:
+def replace_own_class(classes: Floats, own_values: Floats, y: Codes) -> Floats:
     """(row, class, ...) values of all classes, with that of each row's class replaced by its own."""
     out = np.repeat(classes[None], len(y), axis=0)
-    out[np.arange(len(y)), y] = own
+    out[np.arange(len(y)), y] = own_values
     return out
 
 
 @contextmanager
-def of_rows(numbers: "Sequence[int] | Codes") -> Iterator[None]:
+def name_rows_in_errors(numbers: "Sequence[int] | Codes") -> Iterator[None]:
     """Let an error about one of some rows give that row's number; of one row it need not say which."""
     try:
         yield
-    except (CellError, NotWithinError) as error:
+    except (CellError, NotCountedError) as error:
         row = int(numbers[error.row or 0])
         if isinstance(error, CellError):
-            raise CellError(error.class_code, error.feature, error.why, row=row) from None
-        raise NotWithinError(error.why, row=row) from None
+            raise CellError(error.class_code, error.feature, error.reason, row=row) from None
+        raise NotCountedError(error.reason, row=row) from None

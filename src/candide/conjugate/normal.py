@@ -9,7 +9,7 @@ The last two axes are (class, feature). Axes before them, such as one tally for 
 
 >>> one = Moments(np.array([[4.0]]), np.array([[2.0]]), np.array([[6.0]]))
 >>> prior = NormalPrior(np.zeros(1), 1.0, np.array([[1.0]]), np.array([[1.0]]))
->>> after = posterior(one, prior, Groups("diagonal", np.array([False])))
+>>> after = posterior(one, prior, VarianceGroups("diagonal", np.array([False])))
 >>> after.kappa.item(), after.mean.item(), after.a.item(), after.b.item()
 (5.0, 1.6, 3.0, 5.6)
 """
@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
+from candide.data.blocks import Floats
 from candide.priors import Jeffreys, NormalInverseGamma, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import Moments
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
 _ULPS = 8 * np.finfo(np.float64).eps  # a spread of so few units in the last place is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class VarianceGroups:
     """Which cells share a variance: none, all classes, or all features. A flat column shares only with itself."""
 
     covariance: str  # "diagonal" | "tied-diagonal" | "spherical"; "fixed" groups like "diagonal"
@@ -78,7 +78,7 @@ class NormalPosterior:
     scatter: Floats  # of the cell alone, about its posterior
 
 
-def is_flat(tally: Moments, groups: Groups | None = None) -> NDArray[np.bool_]:
+def is_flat(tally: Moments, groups: VarianceGroups | None = None) -> NDArray[np.bool_]:
     """(class, feature) where the values of a group have no spread beyond rounding, or there are none."""
     noise = tally.n * (_ULPS * tally.mean) ** 2
     return tally.m2 <= noise if groups is None else groups.total(tally.m2) <= groups.total(noise)
@@ -102,20 +102,20 @@ def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Mo
     return Moments(n, mean, np.where(flat, n * np.where(square > 0, square, 1.0), tally.m2)), flat
 
 
-def usual_variance(tally: Moments, pooled: Moments) -> Floats:
+def default_variance(tally: Moments, pooled: Moments) -> Floats:
     """(1, feature) the variance within classes, to which that of all rows adds one more row.
 
     So it is never 0 where values differ: not where each class has a single value, nor where each has but one row.
 
     >>> of_two = Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [10.0]]), np.array([[6.0], [6.0]]))
-    >>> usual_variance(of_two, of_two.pool()).item()  # (6 + 6 + 26.5) / (8 - 2 + 1), where all rows vary by 26.5
+    >>> default_variance(of_two, of_two.pool()).item()  # (6 + 6 + 26.5) / (8 - 2 + 1), where all rows vary by 26.5
     5.5
     """
     within, classes = tally.m2.sum(axis=-2, keepdims=True), (tally.n > 0).sum(axis=-2, keepdims=True)
-    return (within + ratio(pooled.m2, pooled.n)) / (np.maximum(pooled.n - classes, 0.0) + 1.0)
+    return (within + divide_or_zero(pooled.m2, pooled.n)) / (np.maximum(pooled.n - classes, 0.0) + 1.0)
 
 
-def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> NormalPrior:
+def normal_prior(prior: Prior | None, evened: Moments, groups: VarianceGroups) -> NormalPrior:
     """The prior in numbers; what it leaves open comes from the pooled tally, so that it has the data's units."""
     pooled, shape = evened.pool(), evened.n.shape
     means = groups.total(np.ones(shape))  # how many means share a variance
@@ -125,34 +125,34 @@ def normal_prior(prior: Prior | None, evened: Moments, groups: Groups) -> Normal
         return NormalPrior(pooled.mean, 0.0, a, np.zeros(shape))
     known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
     mean = pooled.mean if known.mean is None else np.full_like(pooled.mean, known.mean)
-    usual = groups.mean(np.broadcast_to(usual_variance(evened, pooled), shape))
+    usual = groups.mean(np.broadcast_to(default_variance(evened, pooled), shape))
     b = (known.a - 1.0) * usual if known.b is None else np.full(shape, known.b)
     return NormalPrior(mean, known.kappa, np.full(shape, known.a), b)
 
 
-def posterior(tally: Moments, prior: NormalPrior, groups: Groups) -> NormalPosterior:
+def posterior(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> NormalPosterior:
     """What prior and tally say together."""
     kappa = prior.kappa + tally.n
     gap = np.where(tally.n > 0, tally.mean - prior.mean, 0.0)
-    mean = prior.mean + gap * ratio(tally.n, kappa)
-    scatter = tally.m2 + gap * gap * ratio(prior.kappa * tally.n, kappa)
+    mean = prior.mean + gap * divide_or_zero(tally.n, kappa)
+    scatter = tally.m2 + gap * gap * divide_or_zero(prior.kappa * tally.n, kappa)
     a, b = prior.a + groups.total(tally.n) / 2, prior.b + groups.total(scatter) / 2
     return NormalPosterior(mean, kappa, a, b, scatter)
 
 
-def normal_evidence(tally: Moments, prior: NormalPrior, groups: Groups) -> Floats:
+def normal_evidence(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> Floats:
     """(class, feature) log marginal likelihood; the part of a shared variance is shared out by the weights n."""
     after = posterior(tally, prior, groups)
     n = groups.total(tally.n)
     variance_part = (
-        numerics.log_rising(prior.a, n / 2)
+        numerics.log_rising_factorial(prior.a, n / 2)
         - prior.a * np.log1p((after.b - prior.b) / prior.b)
         - n / 2 * np.log(after.b)
     )
-    return mean_evidence(tally, prior) + variance_part * ratio(tally.n, n)
+    return mean_evidence(tally, prior) + variance_part * divide_or_zero(tally.n, n)
 
 
-def known_variance_evidence(tally: Moments, prior: NormalPrior, groups: Groups, variance: float) -> Floats:
+def known_variance_evidence(tally: Moments, prior: NormalPrior, groups: VarianceGroups, variance: float) -> Floats:
     """(class, feature) log marginal likelihood where only the mean is unknown."""
     scatter = posterior(tally, prior, groups).scatter
     return mean_evidence(tally, prior) - tally.n / 2 * np.log(variance) - scatter / (2 * variance)

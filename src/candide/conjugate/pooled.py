@@ -16,8 +16,8 @@ of each row without that row, class by class: the counts made the shares too, an
 The grid is of s / (rows + imaginary rows), so that without a row only the level of that row has another prior, and
 what is left out of the counts is left out exactly.
 
->>> same = Levels(np.array([[30.0, 60.0], [10.0, 20.0]]), np.array([0, 2]))
->>> told = Levels(np.array([[30.0, 60.0], [20.0, 10.0]]), np.array([0, 2]))
+>>> same = LevelTally(np.array([[30.0, 60.0], [10.0, 20.0]]), np.array([0, 2]))
+>>> told = LevelTally(np.array([[30.0, 60.0], [20.0, 10.0]]), np.array([0, 2]))
 >>> [log_odds(tally, 1.0).round(2).item() for tally in (same, told)]
 [-0.36, 0.96]
 >>> [np.exp(pooled_log_prob(tally, 1.0)[0]).round(2).tolist() for tally in (same, told)]
@@ -29,26 +29,26 @@ from numpy.typing import NDArray
 
 from candide import numerics
 from candide.conjugate.dirichlet import level_evidence
-from candide.rows.blocks import Codes, Floats
-from candide.tally import Levels
-from candide.tally.base import difference, ratio
+from candide.data.blocks import Codes, Floats
+from candide.tally import LevelTally
+from candide.tally.base import divide_or_zero, subtract_sums
 
-_STEPS = 4.0 * np.exp(-np.arange(20.0))  # imaginary rows of the usual shares for each row there is
-_FEW = 4096  # cells up to which it is quicker to take each than to look for equal ones
-_CELLS = 1 << 18  # (step, case, class) worked at once
+_CONCENTRATIONS = 4.0 * np.exp(-np.arange(20.0))  # imaginary rows of the usual shares for each row there is
+_MAX_DIRECT_CELLS = 4096  # cells up to which it is quicker to take each than to look for equal ones
+_CHUNK_CELLS = 1 << 18  # (step, case, class) worked at once
 
 
-def pooled_log_prob(tally: Levels, alpha: float) -> tuple[Floats, Floats]:
+def pooled_log_prob(tally: LevelTally, alpha: float) -> tuple[Floats, Floats]:
     """(class, levels) log-probabilities, and (feature, class) that of a level never seen: its share of the prior."""
     rows = tally.n.sum(axis=0) + alpha * np.diff(tally.offsets)
-    own, usual = _mixed(_left_out(tally, alpha), rows, tally.n)
-    share = ratio(np.ones_like(rows), rows)
-    q = _of_levels(tally, share) * (tally.counts.sum(axis=0) + alpha)
-    p = _of_levels(tally, own) * tally.counts + _of_levels(tally, usual) * q
-    return np.log(np.minimum(p, 1.0)), np.where(rows > 0, numerics.log(usual * share * alpha), 0.0).T
+    own, usual = _mixture_weights(_held_out_evidence(tally, alpha), rows, tally.n)
+    share = divide_or_zero(np.ones_like(rows), rows)
+    q = _repeat_by_level(tally, share) * (tally.counts.sum(axis=0) + alpha)
+    p = _repeat_by_level(tally, own) * tally.counts + _repeat_by_level(tally, usual) * q
+    return np.log(np.minimum(p, 1.0)), np.where(rows > 0, numerics.log_or_minus_inf(usual * share * alpha), 0.0).T
 
 
-def held_out_pooled(tally: Levels, alpha: float, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
+def held_out_pooled(tally: LevelTally, alpha: float, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
     """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts."""
     out, sizes = np.zeros((len(codes), *tally.n.shape)), np.diff(tally.offsets)
     unseen = np.nonzero(codes >= sizes)
@@ -61,26 +61,29 @@ def held_out_pooled(tally: Levels, alpha: float, codes: NDArray, y: Codes, weigh
         _, first, back = np.unique(cell, return_index=True, return_inverse=True)  # rows alike are left out alike
     else:
         _, first, back = np.unique(np.stack([cell, gone]), axis=1, return_index=True, return_inverse=True)
-    ratios, step = _left_out(tally, alpha), max(1, _CELLS // max(1, len(_STEPS) * len(tally.counts)))
+    ratios, step = (
+        _held_out_evidence(tally, alpha),
+        max(1, _CHUNK_CELLS // max(1, len(_CONCENTRATIONS) * len(tally.counts))),
+    )
     found = np.empty((len(first), len(tally.counts)))
     for start in range(0, len(first), step):
         at = first[start : start + step]
-        found[start : start + step] = _without(tally, alpha, ratios, cell[at], feature[at], gone[at])
+        found[start : start + step] = _log_prob_without(tally, alpha, ratios, cell[at], feature[at], gone[at])
     out[row, :, feature] = found[back.ravel()]
     return out
 
 
-def pooled_evidence(tally: Levels, alpha: float) -> Floats:
+def pooled_evidence(tally: LevelTally, alpha: float) -> Floats:
     """(class, feature) log marginal likelihood: that of one table for all, and the odds on one for each class.
 
     It is of all classes together, and shared out by their weights.
     """
     pooled = tally.pool()
     whole = pooled.per_feature(level_evidence(pooled, np.full(tally.offsets[-1], alpha)))[0]
-    return ratio(tally.n, tally.n.sum(axis=0)) * (whole + log_odds(tally, alpha))
+    return divide_or_zero(tally.n, tally.n.sum(axis=0)) * (whole + log_odds(tally, alpha))
 
 
-def log_odds(tally: Levels, alpha: float) -> Floats:
+def log_odds(tally: LevelTally, alpha: float) -> Floats:
     """(feature,) the log of how much more probable tables drawn round the shares make the counts than one table does.
 
     One class has one table.
@@ -88,17 +91,17 @@ def log_odds(tally: Levels, alpha: float) -> Floats:
     n, sizes = tally.n.sum(axis=0), np.diff(tally.offsets)
     if len(tally.counts) == 1:
         return np.zeros(len(sizes))
-    (_, feature, counts, pooled), times = _alike(*_cells(tally))
-    rows, prior, joint = n + alpha * sizes, pooled + alpha, np.empty((len(_STEPS), len(sizes)))
+    (_, feature, counts, pooled), times = _unique_cells(*_nonempty_cells(tally))
+    rows, prior, joint = n + alpha * sizes, pooled + alpha, np.empty((len(_CONCENTRATIONS), len(sizes)))
     one_table = np.bincount(feature, times * counts * np.log(prior), len(sizes)) - numerics.xlogy(n, rows)
-    for i, t in enumerate(_STEPS):
-        levels = np.bincount(feature, times * numerics.log_rising(t * prior, counts), len(sizes))
-        norm = numerics.log_rising(np.broadcast_to(t * rows, tally.n.shape), tally.n).sum(axis=0)
+    for i, t in enumerate(_CONCENTRATIONS):
+        levels = np.bincount(feature, times * numerics.log_rising_factorial(t * prior, counts), len(sizes))
+        norm = numerics.log_rising_factorial(np.broadcast_to(t * rows, tally.n.shape), tally.n).sum(axis=0)
         joint[i] = levels - norm - one_table
     return np.logaddexp(0.0, _log_sum(joint + _log_mass(rows))) - np.log(2.0)
 
 
-def _cells(tally: Levels) -> tuple[Codes, Codes, Floats, Floats]:
+def _nonempty_cells(tally: LevelTally) -> tuple[Codes, Codes, Floats, Floats]:
     """Of every cell that counts something: its class, its feature, its count, and that of all classes."""
     sizes = np.diff(tally.offsets)
     c, cell = np.nonzero(tally.counts)
@@ -106,9 +109,9 @@ def _cells(tally: Levels) -> tuple[Codes, Codes, Floats, Floats]:
     return c, feature, tally.counts[c, cell], tally.counts.sum(axis=0)[cell]
 
 
-def _alike(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[tuple, Floats]:
+def _unique_cells(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[tuple, Floats]:
     """The cells but for those that only their class tells apart, and how many there are of each: of many levels few."""
-    if len(n) <= _FEW:
+    if len(n) <= _MAX_DIRECT_CELLS:
         return (c, feature, n, pooled), np.ones(len(n))
     order = np.lexsort((n, pooled, feature))
     keys = [key[order] for key in (c, feature, n, pooled)]
@@ -116,24 +119,30 @@ def _alike(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[tuple, 
     return tuple(key[first] for key in keys), np.diff(np.append(first, len(n))).astype(np.float64)
 
 
-def _left_out(tally: Levels, alpha: float) -> Floats:
+def _held_out_evidence(tally: LevelTally, alpha: float) -> Floats:
     """(step, class, feature) what a concentration says of every row without that row, less what one table says."""
     n, sizes = tally.n, np.diff(tally.offsets)
-    c, feature, counts, pooled = _cells(tally)
-    place, less = c * len(sizes) + feature, _less(pooled) + alpha
-    fewer = _less(n.sum(axis=0)) + alpha * sizes
+    c, feature, counts, pooled = _nonempty_cells(tally)
+    place, less = c * len(sizes) + feature, _minus_one_row(pooled) + alpha
+    fewer = _minus_one_row(n.sum(axis=0)) + alpha * sizes
 
     def total(values: Floats) -> Floats:
         return np.bincount(place, counts * values, n.size).astype(np.float64, copy=False).reshape(n.shape)
 
     one_table = total(np.log(less)) - numerics.xlogy(n, fewer)
-    out = np.empty((len(_STEPS), *n.shape))
-    for i, t in enumerate(_STEPS):
-        out[i] = total(np.log(_less(counts) + t * less)) - numerics.xlogy(n, _less(n) + t * fewer) - one_table
+    out = np.empty((len(_CONCENTRATIONS), *n.shape))
+    for i, t in enumerate(_CONCENTRATIONS):
+        out[i] = (
+            total(np.log(_minus_one_row(counts) + t * less))
+            - numerics.xlogy(n, _minus_one_row(n) + t * fewer)
+            - one_table
+        )
     return out
 
 
-def _without(tally: Levels, alpha: float, ratios: Floats, cell: Codes, feature: Codes, gone: Floats) -> Floats:
+def _log_prob_without(
+    tally: LevelTally, alpha: float, ratios: Floats, cell: Codes, feature: Codes, gone: Floats
+) -> Floats:
     """(case, class) log-probability of a level without some weight of it in a class: a cell of the table.
 
     What the level adds to the ``ratios`` of its column is taken out, and put in again as it is without that weight.
@@ -143,33 +152,41 @@ def _without(tally: Levels, alpha: float, ratios: Floats, cell: Codes, feature: 
     before, n = tally.counts[:, level], tally.n[:, feature]  # (class, case)
     after, left = before.copy(), n.copy()
     for whole in (after, left):
-        whole[of_row] = np.maximum(difference(whole[of_row], gone), 0.0)
+        whole[of_row] = np.maximum(subtract_sums(whole[of_row], gone), 0.0)
 
     def added(level: Floats, n: Floats) -> Floats:
         """(step, class, case) what a level adds, and what the sum over the column's levels does."""
-        less, fewer, t = _less(level.sum(axis=0)) + alpha, _less(n.sum(axis=0)) + more, _STEPS[:, None, None]
+        less, fewer, t = (
+            _minus_one_row(level.sum(axis=0)) + alpha,
+            _minus_one_row(n.sum(axis=0)) + more,
+            _CONCENTRATIONS[:, None, None],
+        )
         one_table = numerics.xlogy(level, less) - numerics.xlogy(n, fewer)
-        return numerics.xlogy(level, _less(level) + t * less) - numerics.xlogy(n, _less(n) + t * fewer) - one_table
+        return (
+            numerics.xlogy(level, _minus_one_row(level) + t * less)
+            - numerics.xlogy(n, _minus_one_row(n) + t * fewer)
+            - one_table
+        )
 
     rows = left.sum(axis=0) + more
-    own, usual = _mixed(ratios[..., feature] + added(after, left) - added(before, n), rows, left)
+    own, usual = _mixture_weights(ratios[..., feature] + added(after, left) - added(before, n), rows, left)
     return np.log(np.minimum(own * after + usual * (after.sum(axis=0) + alpha) / rows, 1.0)).T
 
 
-def _mixed(ratios: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
+def _mixture_weights(ratios: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
     """(class, feature) what multiplies the counts of a class, and what the usual shares: means over concentrations."""
     joint = ratios + _log_mass(rows)[:, None, :]
     several = 1.0 / (1.0 + np.exp(np.clip(-_log_sum(joint).sum(axis=0), -700.0, 700.0)))  # mass of more than one table
     mass = np.exp(joint - joint.max(axis=0))
     mass *= several / mass.sum(axis=0)
-    imaginary = np.multiply.outer(_STEPS, rows)[:, None, :]
-    own = ratio(mass, imaginary + n)
+    imaginary = np.multiply.outer(_CONCENTRATIONS, rows)[:, None, :]
+    own = divide_or_zero(mass, imaginary + n)
     return own.sum(axis=0), 1.0 - several + (own * imaginary).sum(axis=0)  # not 1 - own * n, where rows are very many
 
 
 def _log_mass(rows: Floats) -> Floats:
     """(step, ...) the log of the prior mass of each concentration: even on the log scale, but for less than one row."""
-    s = np.multiply.outer(_STEPS, np.maximum(rows, 1e-100))
+    s = np.multiply.outer(_CONCENTRATIONS, np.maximum(rows, 1e-100))
     mass = s / (1.0 + s)
     return np.log(mass / mass.sum(axis=0))
 
@@ -180,11 +197,11 @@ def _log_sum(joint: Floats) -> Floats:
     return top + np.log(np.exp(joint - top).sum(axis=0))
 
 
-def _less(n: Floats) -> Floats:
+def _minus_one_row(n: Floats) -> Floats:
     """What is left without one row."""
     return np.maximum(n - 1.0, 0.0)
 
 
-def _of_levels(tally: Levels, values: Floats) -> Floats:
+def _repeat_by_level(tally: LevelTally, values: Floats) -> Floats:
     """Values of each feature, once for each of its levels."""
     return np.repeat(values, np.diff(tally.offsets), axis=-1)

@@ -6,7 +6,7 @@ fourth moments; Chen, Wiesel, Eldar and Hero (2010, "oas") do the same for norma
 divided by their deviations, and has none. All three as in scikit-learn's discriminant analysis.
 
 >>> one = CoMoments(np.array([[4.0]]), np.zeros((1, 2)), np.array([[[8.0, 4.0], [4.0, 4.0]]]))
->>> shrunk(one, 0.5)[0].tolist()  # of the scatter: the mean of 8 and 4 is 6
+>>> shrink_scatter(one, 0.5)[0].tolist()  # of the scatter: the mean of 8 and 4 is 6
 [[7.0, 2.0], [2.0, 5.0]]
 """
 
@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from candide.errors import InputError, unknown
-from candide.rows.blocks import Floats
+from candide.data.blocks import Floats
+from candide.errors import InputError, unknown_name_error
 from candide.tally import CoMoments
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
-METHODS = ("ledoit-wolf", "oas")
+SHRINKAGE_METHODS = ("ledoit-wolf", "oas")
 
 
 def check_shrinkage(shrinkage: Any) -> None:
     """Refuse what is no share and no method."""
     if isinstance(shrinkage, str):
-        if shrinkage not in METHODS:
-            raise unknown("shrinkage", shrinkage, METHODS)
+        if shrinkage not in SHRINKAGE_METHODS:
+            raise unknown_name_error("shrinkage", shrinkage, SHRINKAGE_METHODS)
     elif shrinkage is not None and not (_is_number(shrinkage) and 0 <= shrinkage <= 1):
         remedy = "pass a number in 0..1, 'ledoit-wolf', 'oas' or None"
         raise InputError(f"shrinkage: {shrinkage!r}", value=shrinkage, remedy=remedy)
@@ -37,13 +37,13 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
-def shrunk(tally: CoMoments, shrinkage: float | str | None) -> Floats:
+def shrink_scatter(tally: CoMoments, shrinkage: float | str | None) -> Floats:
     """(class, feature, feature) the scatter of each class, shrunk."""
     if shrinkage is None or tally.mean.shape[1] == 0:
         return tally.scatter
     scatter, unit = tally.scatter, None
     if shrinkage == "ledoit-wolf":
-        deviation = np.sqrt(ratio(tally.m2, tally.n))
+        deviation = np.sqrt(divide_or_zero(tally.m2, tally.n))
         deviation[deviation == 0] = 1.0
         unit = deviation[:, :, None] * deviation[:, None, :]
         scatter = scatter / unit
@@ -53,19 +53,19 @@ def shrunk(tally: CoMoments, shrinkage: float | str | None) -> Floats:
     else:
         share = np.full(len(scatter), shrinkage, np.float64)
     mixed = scatter * (1.0 - share)[:, None, None]
-    np.einsum("cjj->cj", mixed)[:] += (share * _mean_of_diagonal(scatter))[:, None]
+    np.einsum("cjj->cj", mixed)[:] += (share * _mean_variance(scatter))[:, None]
     return mixed if unit is None else mixed * unit
 
 
-def _mean_of_diagonal(scatter: Floats) -> Floats:
+def _mean_variance(scatter: Floats) -> Floats:
     return np.einsum("cjj->c", scatter) / scatter.shape[1]
 
 
 def _sizes(tally: CoMoments, scatter: Floats) -> tuple[Floats, Floats, Floats, int]:
     """(class,) weight, sum of squares of the covariance, square of its mean variance; and how many columns."""
     n = tally.weight[:, 0]
-    size = ratio(np.einsum("cjk,cjk->c", scatter, scatter), n * n)
-    return n, size, ratio(_mean_of_diagonal(scatter) ** 2, n * n), scatter.shape[1]
+    size = divide_or_zero(np.einsum("cjk,cjk->c", scatter, scatter), n * n)
+    return n, size, divide_or_zero(_mean_variance(scatter) ** 2, n * n), scatter.shape[1]
 
 
 def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
@@ -78,8 +78,11 @@ def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
         )
     n, size, square, p = _sizes(tally, scatter)
     rows = (tally.fourth / (unit * unit)).sum(axis=(1, 2))  # over rows, of (|x|^2)^2
-    noise, away = ratio(ratio(rows, n) - size, n), size - p * square  # of the covariance, and of it from the target
-    return np.where((p > 1) & (noise > 0), ratio(np.minimum(noise, away), away), 0.0)
+    noise, away = (
+        divide_or_zero(divide_or_zero(rows, n) - size, n),
+        size - p * square,
+    )  # of the covariance, and of it from the target
+    return np.where((p > 1) & (noise > 0), divide_or_zero(np.minimum(noise, away), away), 0.0)
 
 
 def _oas(tally: CoMoments, scatter: Floats) -> Floats:
@@ -88,4 +91,4 @@ def _oas(tally: CoMoments, scatter: Floats) -> Floats:
     if p == 1:
         return np.zeros(len(n))
     away = (n + 1.0) * (size - p * square)  # p^2 times the means that the paper has
-    return np.where(away > 0, np.minimum(ratio(size + p * p * square, away), 1.0), 1.0)
+    return np.where(away > 0, np.minimum(divide_or_zero(size + p * p * square, away), 1.0), 1.0)

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from candide import numerics
-from candide.conjugate.normal import usual_variance
+from candide.conjugate.normal import default_variance
+from candide.data.blocks import Floats
 from candide.errors import InputError
 from candide.priors import Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import CoMoments, Moments
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class WishartPosterior:
     scale: Floats  # (group, feature, feature)
 
 
-def wishart_prior(prior: Prior | None, moments: Moments, means: int) -> WishartPrior:
+def wishart_prior(prior: Prior | None, moments: Moments, n_means: int) -> WishartPrior:
     """The prior in numbers; what it leaves open comes from the moments of all classes, so that it has the data's units.
 
     ``means`` is how many classes share a covariance.
@@ -59,16 +59,16 @@ def wishart_prior(prior: Prior | None, moments: Moments, means: int) -> WishartP
     p, centre = pooled.mean.shape[-1], pooled.mean[..., 0, :]
     if isinstance(prior, Jeffreys | Uniform):
         # |covariance|^-(p + 1) / 2, and flat, in all means and the covariance of a group.
-        df = -means if isinstance(prior, Jeffreys) else -means - p - 1
+        df = -n_means if isinstance(prior, Jeffreys) else -n_means - p - 1
         return WishartPrior(centre, 0.0, float(df), np.zeros(p))
-    usual = usual_variance(moments, pooled)[..., 0, :]
+    usual = default_variance(moments, pooled)[..., 0, :]
     if isinstance(prior, NormalInverseWishart):
         df = p + 2.0 if prior.df is None else float(prior.df)
         if prior.scale is None and df <= p + 1:
             what = f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None"
             raise InputError(what, value=df, remedy=f"pass df={p + 2}")
-        scale = (df - p - 1) * usual if prior.scale is None else _a_column(prior.scale, p, "scale")
-        mean = centre if prior.mean is None else _a_column(prior.mean, p, "mean")
+        scale = (df - p - 1) * usual if prior.scale is None else _expand_to_columns(prior.scale, p, "scale")
+        mean = centre if prior.mean is None else _expand_to_columns(prior.mean, p, "mean")
         return WishartPrior(mean, prior.kappa, df, scale)
     known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
     mean = centre if known.mean is None else np.full(p, known.mean)
@@ -76,8 +76,8 @@ def wishart_prior(prior: Prior | None, moments: Moments, means: int) -> WishartP
     return WishartPrior(mean, known.kappa, p - 1 + 2 * known.a, 2 * b)
 
 
-def _a_column(given: object, p: int, name: str) -> Floats:
-    values = np.asarray(given, np.float64)
+def _expand_to_columns(value: object, p: int, name: str) -> Floats:
+    values = np.asarray(value, np.float64)
     if values.ndim and values.shape != (p,):
         what = f"NormalInverseWishart: {name} has {values.size} values for {p} columns that vary"
         raise InputError(what, value=tuple(values.tolist()), remedy="pass one number, or one a column")
@@ -90,8 +90,8 @@ def posterior(tally: CoMoments, scatter: Floats, prior: WishartPrior, *, tied: b
     kappa = prior.kappa + n
     before = prior.mean[..., None, :]
     gap = np.where(tally.weight > 0, tally.mean - before, 0.0)
-    mean = before + gap * ratio(n, kappa)[..., None]
-    pulled = gap * ratio(prior.kappa * n, kappa)[..., None]
+    mean = before + gap * divide_or_zero(n, kappa)[..., None]
+    pulled = gap * divide_or_zero(prior.kappa * n, kappa)[..., None]
     if tied:
         df = prior.df + n.sum(axis=-1, keepdims=True)
         scale = (scatter.sum(axis=-3) + np.swapaxes(pulled, -1, -2) @ gap)[..., None, :, :]
@@ -116,10 +116,10 @@ def wishart_evidence(tally: CoMoments, prior: WishartPrior, *, tied: bool) -> Fl
     before = [np.cumsum(pivot, axis=-1) - pivot for pivot in pivots]
     halves = np.broadcast_arrays(df / 2, total[:, None] / 2)
     spread = (
-        numerics.log_rising(*halves)
+        numerics.log_rising_factorial(*halves)
         + 0.5 * (df * pivots[1] + before[1])
         - 0.5 * ((df + total[:, None]) * pivots[0] + before[0])
     )
-    share = ratio(n, np.full_like(n, n.sum()))[:, None] if tied else 1.0
+    share = divide_or_zero(n, np.full_like(n, n.sum()))[:, None] if tied else 1.0
     centre = -0.5 * n * np.log(np.pi) - 0.5 * np.log1p(n / prior.kappa)
     return centre[:, None] + spread * share

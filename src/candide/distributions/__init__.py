@@ -5,8 +5,8 @@ One law a file, all with the same methods; each is imported when it is first ask
 
 from typing import TYPE_CHECKING
 
-from candide.distributions.table import LAWS
-from candide.distributions.table import attribute as __getattr__  # noqa: F401  (a law, when it is first asked for)
+from candide.distributions.registry import DISTRIBUTIONS
+from candide.distributions.registry import get_class as __getattr__  # noqa: F401  (a law, when it is first asked for)
 
 if TYPE_CHECKING:
     from candide.distributions.base import Distribution
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
     from candide.distributions.discriminants import Discriminants
     from candide.distributions.exponential import Exponential
-    from candide.distributions.heard_terms import HeardTerms
     from candide.distributions.interactions import Interactions
     from candide.distributions.log_scale import LogScale
     from candide.distributions.lomax import Lomax
@@ -29,11 +28,12 @@ if TYPE_CHECKING:
     from candide.distributions.poisson import Poisson
     from candide.distributions.polya_documents import PolyaDocuments
     from candide.distributions.student_t import StudentT
-    from candide.distributions.term_scores import TermScores
-    from candide.distributions.weighted import Weighted
+    from candide.distributions.token_scores import TokenScores
+    from candide.distributions.weighted import WeightedDistribution
+    from candide.distributions.weighted_tokens import WeightedTokens
 
 __all__ = [
-    "LAWS",
+    "DISTRIBUTIONS",
     "Bernoulli",
     "Binned",
     "Categorical",
@@ -42,7 +42,6 @@ __all__ = [
     "Discriminants",
     "Distribution",
     "Exponential",
-    "HeardTerms",
     "Interactions",
     "LogScale",
     "Lomax",
@@ -54,6 +53,7 @@ __all__ = [
     "Poisson",
     "PolyaDocuments",
     "StudentT",
-    "TermScores",
-    "Weighted",
+    "TokenScores",
+    "WeightedDistribution",
+    "WeightedTokens",
 ]

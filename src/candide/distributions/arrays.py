@@ -1,6 +1,6 @@
 """Arrays of laws: what a law finds in a file is checked, each array by its type, shape and range, before it is used.
 
->>> take({"rate": np.array([[1.0, -2.0]])}, "rate", (1, 2), POSITIVE)
+>>> read_array({"rate": np.array([[1.0, -2.0]])}, "rate", (1, 2), POSITIVE)
 Traceback (most recent call last):
     ...
 candide.errors.InputError: array 'rate' holds -2.0; expected finite numbers > 0
@@ -13,25 +13,25 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Codes
 from candide.errors import InputError
-from candide.rows.blocks import Codes
 
-_LONGEST = 1 << 31  # words in a sampled document
+_MAX_DOCUMENT_LENGTH = 1 << 31  # words in a sampled document
 
 
-class Found(Protocol):
+class ArraySource(Protocol):
     """Arrays by name: a dictionary, or those of a file."""
 
     def get(self, name: str, /) -> NDArray | None: ...
 
 
 @dataclass(frozen=True)
-class Shape:
+class DistributionShape:
     """What is known of a law before its arrays are read: the plan and the labels say it."""
 
     n_classes: int
     n_features: int
-    holds: str = "numbers"  # what the rows are of: "numbers", "codes" of levels, or "documents"
+    block_kind: str = "numbers"  # what the rows are of: "numbers", "codes" of levels, or "documents"
     sizes: tuple[int, ...] = ()  # how many levels each feature has
     tokens: Any = None  # how documents become terms
     sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together
@@ -42,67 +42,69 @@ class Shape:
         return np.concatenate([[0], np.cumsum(self.sizes, dtype=np.intp)]).astype(np.intp)
 
 
-class Rule(NamedTuple):
+class ArrayRule(NamedTuple):
     """What every number of an array must be."""
 
-    words: str
-    holds: Callable[[NDArray], NDArray]
+    description: str
+    is_valid: Callable[[NDArray], NDArray]
 
 
-FINITE = Rule("finite numbers", np.isfinite)
-BOUNDED = Rule("numbers up to 1e70", lambda a: np.abs(a) <= 1e70)  # squares of their products are finite
-POSITIVE = Rule("finite numbers > 0", lambda a: np.isfinite(a) & (a > 0))
-HEAVY = Rule("numbers > 0 and up to 1e150", lambda a: (a > 0) & (a <= 1e150))  # weights of rows, whose squares are
-FROM_ZERO = Rule("finite numbers >= 0", lambda a: np.isfinite(a) & (a >= 0))
-LOGS = Rule("numbers < inf", lambda a: a < np.inf)  # -inf is the log of 0; NaN is not less than anything
-LOG_SHARES = Rule("logs of probabilities", lambda a: a <= 1e-9)
-FLAGS = Rule("0 and 1", lambda a: a <= 1)
-_LENGTHS = Rule("a whole number from 0 to 2**31", lambda a: (a >= 0) & (a < _LONGEST))
+FINITE = ArrayRule("finite numbers", np.isfinite)
+BOUNDED = ArrayRule("numbers up to 1e70", lambda a: np.abs(a) <= 1e70)  # squares of their products are finite
+POSITIVE = ArrayRule("finite numbers > 0", lambda a: np.isfinite(a) & (a > 0))
+BOUNDED_POSITIVE = ArrayRule(
+    "numbers > 0 and up to 1e150", lambda a: (a > 0) & (a <= 1e150)
+)  # weights of rows, whose squares are
+NON_NEGATIVE = ArrayRule("finite numbers >= 0", lambda a: np.isfinite(a) & (a >= 0))
+LOG_VALUES = ArrayRule("numbers < inf", lambda a: a < np.inf)  # -inf is the log of 0; NaN is not less than anything
+LOG_PROBABILITIES = ArrayRule("logs of probabilities", lambda a: a <= 1e-9)
+FLAGS = ArrayRule("0 and 1", lambda a: a <= 1)
+_DOCUMENT_LENGTH = ArrayRule("a whole number from 0 to 2**31", lambda a: (a >= 0) & (a < _MAX_DOCUMENT_LENGTH))
 
 
-def take(
-    arrays: Found, name: str, shape: tuple[int, ...], rule: Rule = FINITE, dtype: Any = np.float64
+def read_array(
+    arrays: ArraySource, name: str, shape: tuple[int, ...], rule: ArrayRule = FINITE, dtype: Any = np.float64
 ) -> NDArray[Any]:
     """The array of a name, of exactly this shape and type, in which every number is as the rule has it."""
-    array = optional(arrays, name, shape, rule, dtype)
+    array = read_optional_array(arrays, name, shape, rule, dtype)
     if array is None:
-        raise InputError(f"array {name!r} is missing; expected {_shown(shape, dtype)}")
+        raise InputError(f"array {name!r} is missing; expected {_format_shape(shape, dtype)}")
     return array
 
 
-def optional(
-    arrays: Found, name: str, shape: tuple[int, ...], rule: Rule = FINITE, dtype: Any = np.float64
+def read_optional_array(
+    arrays: ArraySource, name: str, shape: tuple[int, ...], rule: ArrayRule = FINITE, dtype: Any = np.float64
 ) -> NDArray[Any] | None:
     """As :func:`take`; None where there is no such array."""
     array = arrays.get(name)
     if array is None:
         return None
     if array.shape != shape or array.dtype != dtype:
-        read = _shown(array.shape, array.dtype)
-        raise InputError(f"array {name!r} is {read}; expected {_shown(shape, dtype)}", value=read)
-    good = rule.holds(array)
+        read = _format_shape(array.shape, array.dtype)
+        raise InputError(f"array {name!r} is {read}; expected {_format_shape(shape, dtype)}", value=read)
+    good = rule.is_valid(array)
     if not good.all():
         value = array[~good].ravel()[0].item()
-        raise InputError(f"array {name!r} holds {value}; expected {rule.words}", value=value)
+        raise InputError(f"array {name!r} holds {value}; expected {rule.description}", value=value)
     return array
 
 
-def number(arrays: Found, name: str, rule: Rule = FINITE) -> float:
+def read_number(arrays: ArraySource, name: str, rule: ArrayRule = FINITE) -> float:
     """One number, kept as an array."""
-    return take(arrays, name, (1,), rule).item()
+    return read_array(arrays, name, (1,), rule).item()
 
 
-def length(arrays: Found, name: str = "length") -> int | None:
+def read_document_length(arrays: ArraySource, name: str = "length") -> int | None:
     """How many words a sampled document has; None where that is not kept."""
-    array = optional(arrays, name, (1,), _LENGTHS, np.int64)
+    array = read_optional_array(arrays, name, (1,), _DOCUMENT_LENGTH, np.int64)
     return None if array is None else int(array[0])
 
 
-def one(value: float | int | None, name: str) -> dict[str, NDArray]:
+def number_as_array(value: float | int | None, name: str) -> dict[str, NDArray]:
     """One number as an array under its name; nothing of None."""
     kind = np.int64 if isinstance(value, int | np.integer) else np.float64
     return {} if value is None else {name: np.array([value], kind)}
 
 
-def _shown(shape: tuple[int, ...], dtype: Any) -> str:
+def _format_shape(shape: tuple[int, ...], dtype: Any) -> str:
     return f"{np.dtype(dtype).name} of shape {tuple(shape)}"

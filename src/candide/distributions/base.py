@@ -1,7 +1,7 @@
 """What every distribution is: fitted parameters that score rows, explain a score feature by feature, and sample.
 
 A law answers for itself whatever is asked of it: its arrays for a file, its mean, how far it is from another of its
-kind, what a person wants to see of a feature, its score written out (:mod:`candide.distributions.form`).
+kind, what a person wants to see of a feature, its score written out (:mod:`candide.distributions.score_form`).
 Axes are (row, class, feature). A distribution holds no state but its parameters: threads may share one.
 """
 
@@ -15,22 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
+from candide.data.blocks import Block, Codes, Csr, Floats, to_dense
 from candide.errors import InputError, InputTypeError
-from candide.rows.blocks import Block, Codes, Csr, Floats, dense
 
 if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
-    from candide.distributions.arrays import Found, Shape
-    from candide.distributions.form import Form
-    from candide.distributions.pairs import LevelPair
-    from candide.distributions.weighted import Weighted
-    from candide.distributions.word_weights import WordWeights
+    from candide.distributions.arrays import ArraySource, DistributionShape
+    from candide.distributions.pairs import LevelComparison
+    from candide.distributions.score_form import ScoreForm
+    from candide.distributions.token_weights import TokenWeights
+    from candide.distributions.weighted import WeightedDistribution
 
-LARGEST_SCORED = 1e290  # of counts and amounts: log x! of this, of many columns, adds up to a number
-_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
+MAX_SCORED_VALUE = 1e290  # of counts and amounts: log x! of this, of many columns, adds up to a number
+_CHUNK_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LevelScores:
     """What a law says of each level or cell; those of one bin are told apart by no class."""
 
     table: Floats  # (cells of all features, class)
@@ -38,11 +38,11 @@ class Answers:
     bins: Codes  # (cells of all features) the bin of each, numbered within the feature
 
     @classmethod
-    def each(cls, table: Floats, offsets: Codes) -> "Answers":
+    def from_table(cls, table: Floats, offsets: Codes) -> "LevelScores":
         """Every cell a bin of its own."""
         return cls(table, offsets, np.arange(len(table)) - np.repeat(offsets[:-1], np.diff(offsets)))
 
-    def of(self, j: int) -> tuple[Floats, Codes]:
+    def for_feature(self, j: int) -> tuple[Floats, Codes]:
         """(cell, class) what it says of one feature, and (cell,) the bin of each cell."""
         own = slice(*self.offsets[j : j + 2])
         return self.table[own], self.bins[own]
@@ -63,14 +63,16 @@ class Distribution(PickledWithoutCaches, ABC):
     """p(x | class) for every column of a block at once. An absent value adds 0."""
 
     name: ClassVar[str] = ""  # by which files know it; without one it cannot be kept
-    not_linear: ClassVar[str] = "its log-density is not linear in the value; choose another event model"  # why, remedy
-    reads: str = "numbers"  # what its rows are of: "numbers", "codes" of levels, or "documents"
+    nonlinear_reason: ClassVar[str] = (
+        "its log-density is not linear in the value; choose another event model"  # why, remedy
+    )
+    block_kind: str = "numbers"  # what its rows are of: "numbers", "codes" of levels, or "documents"
     has_density: bool = True  # whether its scores are log-probabilities, so that there is a log p(x)
 
-    rows_at_once: ClassVar[int] = 64  # fewer of them are scored at a higher price each
-    on_line: ClassVar[bool] = False  # whether it is of any number: then it may be of logs
-    by_blas: ClassVar[bool] = False  # whether rows are scored by products of matrices
-    screens: bool = False  # whether to find the largest class costs less than to score them all
+    min_batch_rows: ClassVar[int] = 64  # fewer of them are scored at a higher price each
+    is_on_real_line: ClassVar[bool] = False  # whether it is of any number: then it may be of logs
+    is_blas_bound: ClassVar[bool] = False  # whether rows are scored by products of matrices
+    can_screen_classes: bool = False  # whether to find the largest class costs less than to score them all
 
     @property
     @abstractmethod
@@ -86,14 +88,14 @@ class Distribution(PickledWithoutCaches, ABC):
     def add_log_prob(self, block: Block, out: Floats) -> int:
         """Add log p(row | class) into ``out`` (row, class); return how many values were absent, or kernels.INFINITE."""
 
-    def add_to_choose(self, block: Block, out: Floats) -> int:
+    def add_for_argmax(self, block: Block, out: Floats) -> int:
         """As ``add_log_prob``, where nothing but the largest class of each row is asked for, and nothing follows.
 
         The largest is then the largest of ``add_log_prob``; what the others get may be anything below it.
         """
         return self.add_log_prob(block, out)
 
-    def impossible(self, block: Block) -> "NDArray[np.bool_] | None":
+    def impossible_rows(self, block: Block) -> "NDArray[np.bool_] | None":
         """(row,) whether a row holds a value that has probability 0 in every class, though it adds 0 to its scores.
 
         Such a value says nothing of the class, and the other columns decide; the density of the row is 0 for all that.
@@ -102,67 +104,67 @@ class Distribution(PickledWithoutCaches, ABC):
         return None
 
     @abstractmethod
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         """What each feature adds, of a dense block without infinities."""
 
     def log_prob(self, block: Block) -> Floats:
         """(row, class) log-probabilities."""
         out = np.zeros((block.shape[0], self.n_classes))
         if self.add_log_prob(block, out) == kernels.INFINITE:
-            refuse_infinite(dense(block))
+            refuse_infinite(to_dense(block))
         return out
 
-    def terms(self, block: Block) -> Floats:
+    def contributions(self, block: Block) -> Floats:
         """(row, class, feature): what each feature adds to log_prob."""
-        x = dense(block)
+        x = to_dense(block)
         refuse_infinite(x)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self._terms(x)
+            return self._contributions(x)
 
     # Weights on the features
 
-    def weighted(self, weight: NDArray) -> "Weighted":
+    def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
         """The law whose term of feature j is multiplied by ``weight[j]``. It has no density."""
-        from candide.distributions.weighted import Weighted
+        from candide.distributions.weighted import WeightedDistribution
 
-        return Weighted(self, np.asarray(weight, np.float64))
+        return WeightedDistribution(self, np.asarray(weight, np.float64))
 
-    def heard(self, words: "WordWeights", silent: Floats | None = None) -> "Distribution":
+    def with_token_weights(self, token_weights: "TokenWeights", unknown_scores: Floats | None = None) -> "Distribution":
         """The law of documents in which every term has a weight of its own; ``silent`` is said where none is known."""
         self._refuse("has no terms that could have weights")
 
-    def scaled(self, weight: Floats) -> "Distribution | None":
+    def scale_tables(self, weight: Floats) -> "Distribution | None":
         """A law that scores as the weighted one does, by tables that are multiplied; None where there is none."""
         return None
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
         """As ``add_log_prob``, with each feature's term multiplied by its weight."""
-        x, n_absent = dense(block), 0
-        for some in pieces(x, out):
+        x, n_absent = to_dense(block), 0
+        for some in chunk_slices(x, out):
             piece = x[some]
             if np.isinf(piece).any():
                 return kernels.INFINITE
             n_absent += int(np.isnan(piece).sum()) if piece.dtype.kind == "f" else int((piece < 0).sum())
-            out[some] += times(self.terms(piece), weight).sum(axis=2)
+            out[some] += multiply_contributions(self.contributions(piece), weight).sum(axis=2)
         return n_absent
 
     @property
-    def unweighted(self) -> "tuple[Distribution, Floats]":
+    def base_and_weights(self) -> "tuple[Distribution, Floats]":
         """The law whose features count once, and how much each counts here."""
         return self, np.ones(self.n_features)
 
     @property
-    def story(self) -> "Distribution":
+    def generative_distribution(self) -> "Distribution":
         """The law behind, whose features all count once: what rows are expected, and drawn, by."""
-        return self.unweighted[0]
+        return self.base_and_weights[0]
 
     # What others want to know
 
-    def answers(self) -> "Answers | None":
+    def level_scores(self) -> "LevelScores | None":
         """What it says of each level or cell of each feature; None where its values are no levels."""
         return None
 
-    def typical(self, y: Codes, rng: "np.random.Generator") -> Any:
+    def sample_block(self, y: Codes, rng: "np.random.Generator") -> Any:
         """A block of rows as it expects them of each class code in ``y``."""
         return self.sample(y, rng)
 
@@ -179,7 +181,12 @@ class Distribution(PickledWithoutCaches, ABC):
         self._refuse("has no mean that is known")
 
     def describe(
-        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+        self,
+        j: int,
+        columns: Sequence[Any] = (),
+        levels: Sequence[str] = (),
+        level_weights: Any = None,
+        max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
         """What a person sees of feature j: names of rows, and (row, class) values.
 
@@ -193,26 +200,26 @@ class Distribution(PickledWithoutCaches, ABC):
         """(class, feature) KL(self, other) + KL(other, self) in nats; of a group of columns one number a class."""
         self._refuse("has no divergence in closed form", "compare the estimates 'mean' or 'map'")
 
-    def level_pairs(self, other: Self) -> "Iterator[LevelPair]":
+    def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
         """Class by class the probabilities of single levels or terms here and there; nothing where it has none."""
         return iter(())
 
     @abstractmethod
-    def form(self) -> "Form":
+    def form(self) -> "ScoreForm":
         """The score written out as numbers, or why it cannot be."""
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """Its score as data for another program: ``rule``, the name of an arithmetic, and the numbers that it takes.
 
         Every scorer of :mod:`candide.export` knows the rules. Arrays have the class as their last axis. What is the
         same in every class may be left out; what cannot be said by a rule is an error that says why.
         """
-        return self.form().exported()
+        return self.form().to_export_dict()
 
     # Files
 
     @property
-    def inner(self) -> "Distribution | None":
+    def inner_distribution(self) -> "Distribution | None":
         """The law that this one is made of, where it is made of another."""
         return None
 
@@ -221,7 +228,7 @@ class Distribution(PickledWithoutCaches, ABC):
         self._refuse("cannot be kept without its counts", "save the model with detail='tally'")
 
     @classmethod
-    def from_arrays(cls, arrays: "Found", shape: "Shape", base: "Distribution | None" = None) -> Self:
+    def from_arrays(cls, arrays: "ArraySource", shape: "DistributionShape", base: "Distribution | None" = None) -> Self:
         """The law that ``arrays`` came from; an InputError says which of them is wrong, and what was expected."""
         raise InputError(f"a {cls.__name__} cannot be made from arrays")
 
@@ -229,25 +236,25 @@ class Distribution(PickledWithoutCaches, ABC):
         raise InputError(f"a {type(self).__name__} {what}", value=type(self).__name__, remedy=remedy)
 
 
-def times(terms: Floats, weight: Floats) -> Floats:
+def multiply_contributions(contributions: Floats, weight: Floats) -> Floats:
     """terms * weight, with 0 * -inf = 0."""
     with np.errstate(invalid="ignore"):
-        return np.where(weight == 0, 0.0, terms * weight)
+        return np.where(weight == 0, 0.0, contributions * weight)
 
 
-def moved(p: Floats, q: Floats) -> Floats:
+def symmetric_divergence(p: Floats, q: Floats) -> Floats:
     """(p - q) log(p / q): what a level, a word or a rate adds to the symmetric divergence; 0 where they are equal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(p == q, 0.0, (p - q) * (np.log(p) - np.log(q)))
 
 
-def pieces(x: NDArray, out: Floats) -> Iterator[slice]:
+def chunk_slices(x: NDArray, out: Floats) -> Iterator[slice]:
     """The rows of a block, some at a time."""
-    step = max(1, _CELLS // max(1, out.shape[1] * x.shape[1]))
+    step = max(1, _CHUNK_CELLS // max(1, out.shape[1] * x.shape[1]))
     return (slice(start, start + step) for start in range(0, len(x), step))
 
 
-def numbers(block: Block) -> NDArray:
+def to_dense_floats(block: Block) -> NDArray:
     """The block as the dense floats that kernels read: float32 and float64 stay what they are."""
     if isinstance(block, Csr):
         raise InputTypeError(
@@ -256,26 +263,26 @@ def numbers(block: Block) -> NDArray:
     return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
 
 
-def within_range(x: NDArray) -> NDArray:
+def clip_to_range(x: NDArray) -> NDArray:
     """Amounts as they are scored: log-probabilities of larger ones than LARGEST_SCORED are not finite."""
-    return np.minimum(x, LARGEST_SCORED) if x.max(initial=0.0) > LARGEST_SCORED else x
+    return np.minimum(x, MAX_SCORED_VALUE) if x.max(initial=0.0) > MAX_SCORED_VALUE else x
 
 
-def absent_as_zero(block: NDArray) -> tuple[Floats, int]:
+def fill_absent_with_zero(block: NDArray) -> tuple[Floats, int]:
     """Counts in which an absent value is a word that did not occur, and how many were absent, or kernels.INFINITE."""
-    x = numbers(block).astype(np.float64, copy=False)
+    x = to_dense_floats(block).astype(np.float64, copy=False)
     if np.isfinite(x).all():
-        return within_range(x), 0
+        return clip_to_range(x), 0
     absent = np.isnan(x)
     return np.where(absent, 0.0, x), kernels.INFINITE if np.isinf(x).any() else int(absent.sum())
 
 
-def where_present(x: NDArray, terms: Floats) -> Floats:
+def mask_absent(x: NDArray, contributions: Floats) -> Floats:
     """(row, class, feature) terms, 0 where the (row, feature) value is absent."""
-    return np.where(np.isnan(x)[:, None, :], 0.0, terms)
+    return np.where(np.isnan(x)[:, None, :], 0.0, contributions)
 
 
-def contiguous(*arrays: NDArray) -> tuple[Floats, ...]:
+def make_contiguous(*arrays: NDArray) -> tuple[Floats, ...]:
     """Arrays of one shape in the layout that kernels read."""
     return tuple(np.ascontiguousarray(a, np.float64) for a in np.broadcast_arrays(*arrays))
 

@@ -19,13 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import LOGS, Found, Shape, one, optional, take
-from candide.distributions.base import Distribution, dense, moved, numbers, times, where_present
+from candide.data.blocks import Block, Codes, Csr, Floats
+from candide.distributions.arrays import (
+    LOG_VALUES,
+    ArraySource,
+    DistributionShape,
+    number_as_array,
+    read_array,
+    read_optional_array,
+)
+from candide.distributions.base import (
+    Distribution,
+    mask_absent,
+    multiply_contributions,
+    symmetric_divergence,
+    to_dense,
+    to_dense_floats,
+)
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Polynomial
+    from candide.distributions.score_form import Polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +65,16 @@ class Bernoulli(Distribution):
     @cached_property
     def _sparse(self) -> tuple[Floats, Floats, Floats | None, Floats]:
         """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
-        no, never = _parts(self.log_no.T)
-        yes, always = _parts(self.log_yes.T)
+        no, never = _split_infinite(self.log_no.T)
+        yes, always = _split_infinite(self.log_yes.T)
         struck = never.sum(axis=0) if never.any() or always.any() else None
-        return no.sum(axis=0), kernels.padded(yes - no), struck, kernels.padded(always - never)
+        return no.sum(axis=0), kernels.pad_columns(yes - no), struck, kernels.pad_columns(always - never)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if self.threshold is None:
-            return self._add_shares(block, out)
+            return self._add_fractions(block, out)
         if not isinstance(block, Csr):
-            return kernels.add_switch(numbers(block), self.threshold, *self._dense, out)
+            return kernels.add_switch(to_dense_floats(block), self.threshold, *self._dense, out)
         if self.threshold < 0:
             raise InputError(
                 f"threshold {self.threshold:g} < 0 would make all that sparse rows omit a yes",
@@ -78,11 +92,11 @@ class Bernoulli(Distribution):
             out[struck > 0.5] = -np.inf
         return 0
 
-    def _add_shares(self, block: Block, out: Floats) -> int:
+    def _add_fractions(self, block: Block, out: Floats) -> int:
         """Every feature says no, then each value takes its share of the way to yes."""
         all_no, change, impossible, _ = self._sparse
         if impossible is not None:  # 0 * -inf = 0: a share of no and one of yes, each by itself
-            x = numbers(dense(block)).astype(np.float64, copy=False)
+            x = to_dense_floats(to_dense(block)).astype(np.float64, copy=False)
             kernels.add_linear(1.0 - x, np.asfortranarray(self.log_no.T), out)
             return kernels.add_linear(x, np.asfortranarray(self.log_yes.T), out)
         out += all_no
@@ -93,15 +107,17 @@ class Bernoulli(Distribution):
             out -= np.isnan(block) @ self.log_no.T
         return n_absent
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         if self.threshold is None:
             share = x[:, None, :].astype(np.float64, copy=False)
             of_yes = np.where(share == 0, 0.0, share * self.log_yes)
-            return where_present(x, of_yes + np.where(share == 1, 0.0, (1.0 - share) * self.log_no))
-        return where_present(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
+            return mask_absent(x, of_yes + np.where(share == 1, 0.0, (1.0 - share) * self.log_no))
+        return mask_absent(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
 
-    def scaled(self, weight: Floats) -> "Bernoulli":
-        return Bernoulli(times(self.log_no, weight), times(self.log_yes, weight), self.threshold)
+    def scale_tables(self, weight: Floats) -> "Bernoulli":
+        return Bernoulli(
+            multiply_contributions(self.log_no, weight), multiply_contributions(self.log_yes, weight), self.threshold
+        )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """0 and 1, or where the threshold does not part these, numbers that it does part."""
@@ -114,20 +130,22 @@ class Bernoulli(Distribution):
         return np.exp(self.log_yes)
 
     def divergence(self, other: Self) -> Floats:
-        return moved(np.exp(self.log_yes), np.exp(other.log_yes)) + moved(np.exp(self.log_no), np.exp(other.log_no))
+        return symmetric_divergence(np.exp(self.log_yes), np.exp(other.log_yes)) + symmetric_divergence(
+            np.exp(self.log_no), np.exp(other.log_no)
+        )
 
     def parameters(self) -> dict[str, NDArray]:
         return {"probability": np.exp(self.log_yes)}
 
     def form(self) -> "Polynomial":
-        from candide.distributions.form import Numbers, Polynomial
+        from candide.distributions.score_form import NumericInput, Polynomial
 
         with np.errstate(invalid="ignore"):
             weight = self.log_yes - self.log_no
-        read = Numbers() if self.threshold is None else Numbers("above", self.threshold)
-        return Polynomial(self.log_no, weight, read=read)
+        read = NumericInput() if self.threshold is None else NumericInput("above", self.threshold)
+        return Polynomial(self.log_no, weight, numeric_input=read)
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         held = {"no": self.log_no.T, "yes": self.log_yes.T}
         if self.threshold is None:
             return {"rule": "share", **held}
@@ -135,17 +153,17 @@ class Bernoulli(Distribution):
 
     def arrays(self) -> dict[str, NDArray]:
         threshold = None if self.threshold is None else float(self.threshold)
-        return {"log_no": self.log_no, "log_yes": self.log_yes, **one(threshold, "threshold")}
+        return {"log_no": self.log_no, "log_yes": self.log_yes, **number_as_array(threshold, "threshold")}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         size = shape.n_classes, shape.n_features
-        no, yes = take(arrays, "log_no", size, LOGS), take(arrays, "log_yes", size, LOGS)
-        threshold = optional(arrays, "threshold", (1,))
+        no, yes = read_array(arrays, "log_no", size, LOG_VALUES), read_array(arrays, "log_yes", size, LOG_VALUES)
+        threshold = read_optional_array(arrays, "threshold", (1,))
         return cls(no, yes, None if threshold is None else threshold.item())
 
 
-def _parts(weights: Floats) -> tuple[Floats, Floats]:
+def _split_infinite(weights: Floats) -> tuple[Floats, Floats]:
     """Log-weights in two parts that add without NaN: the finite ones, and marks (1.0) where they are -inf."""
     struck = np.isneginf(weights)
     return np.where(struck, 0.0, weights), struck.astype(np.float64)

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from candide.distributions.arrays import FROM_ZERO, LOG_SHARES, Found, Shape, take
-from candide.distributions.base import Answers, Distribution
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import LOG_PROBABILITIES, NON_NEGATIVE, ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, LevelScores
 from candide.distributions.categorical import Categorical
-from candide.encode.grid import span
+from candide.encoding.grid import join_cell_names
 from candide.errors import InputError
-from candide.rows.blocks import Codes, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,35 +27,40 @@ class Binned(Categorical):
     name: ClassVar[str] = "binned"
 
     def describe(
-        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+        self,
+        j: int,
+        columns: Sequence[Any] = (),
+        levels: Sequence[str] = (),
+        level_weights: Any = None,
+        max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
         """The bins in their order."""
         own = slice(*self.offsets[j : j + 2])
         starts = np.flatnonzero(np.diff(self.bins[own], prepend=-1))
         ends = np.append(starts[1:], len(self.bins[own])) - 1
-        names = [span(levels[a], levels[b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        names = [join_cell_names(levels[a], levels[b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         return names, np.add.reduceat(np.exp(self.table[own]), starts, axis=0)
 
-    def answers(self) -> Answers:
-        return Answers(self.table, self.offsets, self.bins)
+    def level_scores(self) -> LevelScores:
+        return LevelScores(self.table, self.offsets, self.bins)
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """A row of the table for each bin, that of its first cell: what cells of one bin differ by is in no class."""
         each = [np.flatnonzero(np.diff(bins, prepend=-1)) for bins in np.split(self.bins, self.offsets[1:-1])]
         first = [start + own for start, own in zip(self.offsets, each, strict=False)]
         offsets = np.concatenate([[0], np.cumsum([len(own) for own in first], dtype=np.intp)])
         coarse = Categorical(self.table[np.concatenate(first)], offsets, self.unseen)
-        return {**coarse.exported(), "bins": np.split(self.bins, self.offsets[1:-1])}
+        return {**coarse.to_export_dict(), "bins": np.split(self.bins, self.offsets[1:-1])}
 
     def arrays(self) -> dict[str, Any]:
         return super().arrays() | {"bins": self.bins.astype(np.int64)}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         cells = sum(shape.sizes)
-        table = take(arrays, "table", (cells, shape.n_classes), LOG_SHARES)
-        unseen = take(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_SHARES)
-        bins, starts = take(arrays, "bins", (cells,), FROM_ZERO, np.int64), shape.offsets[:-1]
+        table = read_array(arrays, "table", (cells, shape.n_classes), LOG_PROBABILITIES)
+        unseen = read_array(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_PROBABILITIES)
+        bins, starts = read_array(arrays, "bins", (cells,), NON_NEGATIVE, np.int64), shape.offsets[:-1]
         steps = np.diff(bins, prepend=0)
         steps[starts[starts < cells]] = bins[starts[starts < cells]]  # each feature begins anew, at 0
         if not np.isin(steps, (0, 1)).all() or steps[starts[starts < cells]].any():

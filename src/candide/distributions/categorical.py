@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import kernels, wording
-from candide.distributions.arrays import LOG_SHARES, Found, Shape, take
-from candide.distributions.base import Answers, Distribution, dense, moved, times
-from candide.rows.blocks import Block, Codes, Floats
+from candide import formatting, kernels
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.arrays import LOG_PROBABILITIES, ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, LevelScores, multiply_contributions, symmetric_divergence, to_dense
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Lookup
-    from candide.distributions.pairs import LevelPair
+    from candide.distributions.pairs import LevelComparison
+    from candide.distributions.score_form import Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Categorical(Distribution):
     unseen: Floats  # (feature, class) log-probability of a level never seen
 
     name: ClassVar[str] = "categorical"
-    reads = "codes"
+    block_kind = "codes"
 
     @property
     def n_classes(self) -> int:
@@ -46,44 +46,48 @@ class Categorical(Distribution):
     def _kernel_arrays(self) -> tuple[Codes, Floats, Floats]:
         return (
             np.ascontiguousarray(self.offsets, np.intp),
-            kernels.padded(self.table),
-            kernels.padded(self._said),
+            kernels.pad_columns(self.table),
+            kernels.pad_columns(self._unseen_scores),
         )
 
     @cached_property
-    def _said(self) -> Floats:
+    def _unseen_scores(self) -> Floats:
         """(feature, class) what a level never seen adds: 0 where every class has it for impossible.
 
         It then says nothing of the class, so that the other columns decide; see :meth:`impossible`.
         """
-        return said(self.unseen)
+        return zero_if_impossible(self.unseen)
 
-    def impossible(self, block: Block) -> NDArray[np.bool_] | None:
+    def impossible_rows(self, block: Block) -> NDArray[np.bool_] | None:
         """(row,) whether a row has a level never seen that has probability 0 in every class."""
-        never = self._never
-        return np.any(dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1) if len(never) else None
+        never = self._impossible_features
+        return np.any(to_dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1) if len(never) else None
 
     @cached_property
-    def _never(self) -> Codes:
+    def _impossible_features(self) -> Codes:
         """Features of which a level never seen has probability 0 in every class."""
         return np.flatnonzero(np.isneginf(self.unseen).all(axis=1))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         return kernels.add_levels(block, *self._kernel_arrays, out)
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         # One table with, after each feature's levels, a row for the unseen and a row for the absent.
         sizes = np.diff(self.offsets)
         starts = self.offsets[:-1] + 2 * np.arange(self.n_features)
         full = np.zeros((len(self.table) + 2 * self.n_features, self.n_classes))
         full[np.arange(len(self.table)) + 2 * np.repeat(np.arange(self.n_features), sizes)] = self.table
-        full[starts + sizes] = self._said
+        full[starts + sizes] = self._unseen_scores
         place = starts + np.where(x < 0, sizes + 1, np.minimum(x, sizes))
         return full[place].transpose(0, 2, 1)
 
-    def scaled(self, weight: Floats) -> "Categorical":
+    def scale_tables(self, weight: Floats) -> "Categorical":
         by_level = np.repeat(weight, np.diff(self.offsets))[:, None]
-        return Categorical(times(self.table, by_level), self.offsets, times(self.unseen, weight[:, None]))
+        return Categorical(
+            multiply_contributions(self.table, by_level),
+            self.offsets,
+            multiply_contributions(self.unseen, weight[:, None]),
+        )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Codes:
         """Level codes; -1 where a feature has no level at all."""
@@ -96,8 +100,8 @@ class Categorical(Distribution):
             out[:, j] = np.clip(found, 0, stop - start - 1) if stop > start else -1
         return out
 
-    def answers(self) -> Answers:
-        return Answers.each(self.table, self.offsets)
+    def level_scores(self) -> LevelScores:
+        return LevelScores.from_table(self.table, self.offsets)
 
     def mean(self, values: Sequence[Any] | None = None) -> Floats:
         """(class, feature) of levels that are numbers: ``values`` has those of each feature, by default their codes."""
@@ -110,55 +114,62 @@ class Categorical(Distribution):
         return out
 
     def divergence(self, other: Self) -> Floats:
-        by_level = moved(np.exp(self.table.T), np.exp(other.table.T))
+        by_level = symmetric_divergence(np.exp(self.table.T), np.exp(other.table.T))
         some = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
         out = np.zeros((self.n_classes, self.n_features))
         if some.any():
             out[:, some] = np.add.reduceat(by_level, self.offsets[:-1][some], axis=1)
         return out
 
-    def level_pairs(self, other: Self) -> "Iterator[LevelPair]":
-        from candide.distributions.pairs import LevelPair
+    def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
+        from candide.distributions.pairs import LevelComparison
 
         sizes = np.diff(self.offsets)
         feature = np.repeat(np.arange(self.n_features), sizes)
         place = np.arange(len(self.table)) - np.repeat(self.offsets[:-1], sizes)
         for p, q in zip(np.exp(self.table.T), np.exp(other.table.T), strict=True):
-            yield LevelPair(feature, place, p, q, moved(p, q))
+            yield LevelComparison(feature, place, p, q, symmetric_divergence(p, q))
 
     def parameters(self) -> dict[str, NDArray]:
         """Probabilities (class, levels), ragged over features by ``offsets``."""
         return {"probability": np.exp(self.table.T), "offsets": self.offsets}
 
     def describe(
-        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+        self,
+        j: int,
+        columns: Sequence[Any] = (),
+        levels: Sequence[str] = (),
+        level_weights: Any = None,
+        max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
         """The most frequent levels, and the rest as one."""
         probability = np.exp(self.table[self.offsets[j] : self.offsets[j + 1]])
-        often = probability.mean(axis=1) if often is None else often
-        order = np.argsort(-often, kind="stable")[:most]
+        level_weights = probability.mean(axis=1) if level_weights is None else level_weights
+        order = np.argsort(-level_weights, kind="stable")[:max_rows]
         rows, values = [str(levels[i]) for i in order], probability[order]
-        if len(often) > most:
-            rest = np.setdiff1d(np.arange(len(often)), order)
-            rows.append(wording.plural(len(rest), "other level"))
+        if len(level_weights) > max_rows:
+            rest = np.setdiff1d(np.arange(len(level_weights)), order)
+            rows.append(formatting.format_count(len(rest), "other level"))
             values = np.vstack([values, probability[rest].sum(axis=0)])
         return rows, values
 
     def form(self) -> "Lookup":
-        from candide.distributions.form import Lookup
+        from candide.distributions.score_form import Lookup
 
-        return Lookup.of(self.table, self._said, self.offsets)
+        return Lookup.from_table(self.table, self._unseen_scores, self.offsets)
 
     def arrays(self) -> dict[str, NDArray]:
         """Offsets follow from the levels of the plan, and are not kept."""
         return {"table": self.table, "unseen": self.unseen}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        table = take(arrays, "table", (sum(shape.sizes), shape.n_classes), LOG_SHARES)
-        return cls(table, shape.offsets, take(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_SHARES))
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        table = read_array(arrays, "table", (sum(shape.sizes), shape.n_classes), LOG_PROBABILITIES)
+        return cls(
+            table, shape.offsets, read_array(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_PROBABILITIES)
+        )
 
 
-def said(log_prob: Floats) -> Floats:
+def zero_if_impossible(log_prob: Floats) -> Floats:
     """(feature, class) log-probabilities, and 0 where all classes have none: what is alike in all tells none apart."""
     return np.where(np.isneginf(log_prob).all(axis=-1, keepdims=True), 0.0, log_prob)

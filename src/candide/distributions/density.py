@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.base import Distribution, dense, numbers, pieces, where_present
+from candide.data.blocks import Block, Codes, Csr, Floats, row_numbers
+from candide.distributions.base import Distribution, chunk_slices, mask_absent, to_dense, to_dense_floats
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Csr, Floats, row_numbers
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Form
+    from candide.distributions.score_form import ScoreForm
 
 
 class Elementwise(Distribution):
     """What laws share whose log-density is a function of one value and (class, feature) parameters."""
 
-    not_linear: ClassVar[str] = "its log-density is not linear in the value; use estimate='mean', 'map' or 'mle'"
+    nonlinear_reason: ClassVar[str] = "its log-density is not linear in the value; use estimate='mean', 'map' or 'mle'"
     params: dict[str, Floats]  # (class, feature) each
 
     @abstractmethod
@@ -47,22 +47,22 @@ class Elementwise(Distribution):
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if isinstance(block, Csr):
-            if np.isfinite(self._at_zero).all():
+            if np.isfinite(self._log_density_at_zero).all():
                 return self._add_stored(block, out)
-            block = dense(block)
+            block = to_dense(block)
         n_absent = 0
-        for some in pieces(block, out):
-            x = numbers(block[some]).astype(np.float64, copy=False)
+        for some in chunk_slices(block, out):
+            x = to_dense_floats(block[some]).astype(np.float64, copy=False)
             if np.isinf(x).any():
                 return kernels.INFINITE
             n_absent += int(np.isnan(x).sum())
-            out[some] += self._terms(x).sum(axis=2)
+            out[some] += self._contributions(x).sum(axis=2)
         return n_absent
 
     @cached_property
-    def _at_zero(self) -> Floats:
+    def _log_density_at_zero(self) -> Floats:
         """(class, feature) log-density of the value that sparse rows do not store."""
-        return self._quiet(np.zeros((1, 1, 1)), self.params)[0]
+        return self._log_density_quietly(np.zeros((1, 1, 1)), self.params)[0]
 
     def _add_stored(self, block: Csr, out: Floats) -> int:
         """As if every value were zero, then the difference that each stored value makes."""
@@ -72,25 +72,27 @@ class Elementwise(Distribution):
             return kernels.INFINITE
         row = row_numbers(block)
         for c in range(self.n_classes):
-            term = self._quiet(x, {name: p[c, column] for name, p in self.params.items()})
-            out[:, c] += self._at_zero[c].sum() + np.bincount(row, term - self._at_zero[c, column], len(out))
+            term = self._log_density_quietly(x, {name: p[c, column] for name, p in self.params.items()})
+            out[:, c] += self._log_density_at_zero[c].sum() + np.bincount(
+                row, term - self._log_density_at_zero[c, column], len(out)
+            )
         return 0
 
-    def _quiet(self, x: NDArray, params: dict[str, Floats]) -> Floats:
+    def _log_density_quietly(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(self._log_density(x, params), np.float64)
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         x = x.astype(np.float64, copy=False)  # float32 would carry its rounding through the special functions
-        return where_present(x, self._quiet(x[:, None, :], self.params))
+        return mask_absent(x, self._log_density_quietly(x[:, None, :], self.params))
 
     def parameters(self) -> dict[str, NDArray]:
         return dict(self.params)
 
-    def form(self) -> "Form":
-        from candide.distributions.form import Unwritten
+    def form(self) -> "ScoreForm":
+        from candide.distributions.score_form import UnavailableForm
 
-        return Unwritten(self.not_linear)
+        return UnavailableForm(self.nonlinear_reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +113,10 @@ class Density(Elementwise):
             raise InputError("this event model cannot sample: it has no `draw(rng, **params)`")
         return self.draw(rng, **{name: p[y] for name, p in self.params.items()})
 
-    def form(self) -> "Form":
+    def form(self) -> "ScoreForm":
         if self.natural is None:
             return super().form()
-        from candide.distributions.form import Numbers, Polynomial
+        from candide.distributions.score_form import NumericInput, Polynomial
 
         weight, constant = self.natural(**self.params)
-        return Polynomial(constant, weight, read=Numbers(law=self))
+        return Polynomial(constant, weight, numeric_input=NumericInput(distribution=self))

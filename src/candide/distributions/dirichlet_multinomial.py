@@ -16,15 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, numerics
-from candide.distributions.arrays import FROM_ZERO, Found, Shape, length, one, take
-from candide.distributions.base import Distribution, absent_as_zero, within_range
-from candide.rows.blocks import Block, Codes, Csr, Floats, row_numbers
-from candide.tally.base import ratio
+from candide.data.blocks import Block, Codes, Csr, Floats, row_numbers
+from candide.distributions.arrays import (
+    NON_NEGATIVE,
+    ArraySource,
+    DistributionShape,
+    number_as_array,
+    read_array,
+    read_document_length,
+)
+from candide.distributions.base import Distribution, clip_to_range, fill_absent_with_zero
+from candide.tally.base import divide_or_zero
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Unwritten
+    from candide.distributions.score_form import UnavailableForm
 
-_FEW = 4  # occurrences of a word up to which the sum of logs is a table
+_MAX_TABLED_COUNT = 4  # occurrences of a word up to which the sum of logs is a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +40,9 @@ class DirichletMultinomial(Distribution):
     length: int = 1  # words in a sampled document
 
     name: ClassVar[str] = "dirichlet_multinomial"
-    not_linear: ClassVar[str] = "with estimate='predictive' repeats count less; use estimate='mean', 'map' or 'mle'"
+    nonlinear_reason: ClassVar[str] = (
+        "with estimate='predictive' repeats count less; use estimate='mean', 'map' or 'mle'"
+    )
 
     @property
     def n_classes(self) -> int:
@@ -50,19 +59,19 @@ class DirichletMultinomial(Distribution):
     @cached_property
     def _steps(self) -> tuple[Floats, ...]:
         """(feature, class) log(alpha + i): what the occurrence after i others adds."""
-        return tuple(kernels.padded(numerics.log(self.alpha + i).T) for i in range(_FEW))
+        return tuple(kernels.pad_columns(numerics.log_or_minus_inf(self.alpha + i).T) for i in range(_MAX_TABLED_COUNT))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         n_absent = 0
         if not isinstance(block, Csr):
-            x, n_absent = absent_as_zero(block)
+            x, n_absent = fill_absent_with_zero(block)
             row, column = np.nonzero(x)
             block = Csr(x[row, column], column, np.searchsorted(row, np.arange(len(x) + 1)), self.n_features)
         stored = slice(block.indptr[0], block.indptr[-1])
         if not np.isfinite(block.data[stored]).all():
             return kernels.INFINITE
         words = Csr(
-            within_range(block.data[stored].astype(np.float64)),
+            clip_to_range(block.data[stored].astype(np.float64)),
             block.indices[stored],
             block.indptr - block.indptr[0],
             self.n_features,
@@ -70,12 +79,14 @@ class DirichletMultinomial(Distribution):
         if n_absent == kernels.INFINITE:
             return kernels.INFINITE
         self._add_words(words, out)
-        out -= numerics.log_rising(self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None])
+        out -= numerics.log_rising_factorial(
+            self._total, np.bincount(row_numbers(words), words.data, len(out))[:, None]
+        )
         return n_absent
 
     def _add_words(self, words: Csr, out: Floats) -> None:
         """Most words occur a few times: one linear pass for the first occurrences, one for the second, and so on."""
-        few = (words.data <= _FEW) & (words.data == np.floor(words.data))
+        few = (words.data <= _MAX_TABLED_COUNT) & (words.data == np.floor(words.data))
         small = np.where(few, words.data, 0.0)
         for i in range(int(small.max(initial=0.0))):
             kernels.add_linear_csr(small, words.indices, words.indptr, self._steps[i], out, float(i))
@@ -83,14 +94,17 @@ class DirichletMultinomial(Distribution):
             return
         row, column, x = row_numbers(words)[~few], words.indices[~few], words.data[~few]
         for c in range(self.n_classes):
-            out[:, c] += np.bincount(row, numerics.log_rising(self.alpha[c, column], x), len(out))
+            out[:, c] += np.bincount(row, numerics.log_rising_factorial(self.alpha[c, column], x), len(out))
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         """The normaliser log_rising(A, N) is shared out over the words by their counts."""
-        x = absent_as_zero(x)[0]
+        x = fill_absent_with_zero(x)[0]
         length = x.sum(axis=1)[:, None]
-        norm = numerics.log_rising(self._total, length)
-        return numerics.log_rising(self.alpha, x[:, None, :]) - norm[:, :, None] * ratio(x, length)[:, None, :]
+        norm = numerics.log_rising_factorial(self._total, length)
+        return (
+            numerics.log_rising_factorial(self.alpha, x[:, None, :])
+            - norm[:, :, None] * divide_or_zero(x, length)[:, None, :]
+        )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """Word counts of documents of ``length`` words, each with word probabilities of its own."""
@@ -104,17 +118,20 @@ class DirichletMultinomial(Distribution):
         """Of documents of ``length`` words."""
         return self.length * self.alpha / self._total[:, None]
 
-    def form(self) -> "Unwritten":
-        from candide.distributions.form import Unwritten
+    def form(self) -> "UnavailableForm":
+        from candide.distributions.score_form import UnavailableForm
 
-        return Unwritten(self.not_linear)
+        return UnavailableForm(self.nonlinear_reason)
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         return {"rule": "dirichlet_multinomial", "alpha": self.alpha.T, "total": self._total}
 
     def arrays(self) -> dict[str, NDArray]:
-        return {"alpha": self.alpha, **one(self.length, "length")}
+        return {"alpha": self.alpha, **number_as_array(self.length, "length")}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        return cls(take(arrays, "alpha", (shape.n_classes, shape.n_features), FROM_ZERO), length(arrays) or 1)
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        return cls(
+            read_array(arrays, "alpha", (shape.n_classes, shape.n_features), NON_NEGATIVE),
+            read_document_length(arrays) or 1,
+        )

@@ -12,21 +12,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.arrays import FINITE, Found, Rule, Shape, take
-from candide.distributions.base import Distribution, PickledWithoutCaches, times
-from candide.encode.tokens import Tokens, rows
+from candide.data.blocks import Block, Codes, Floats
+from candide.data.documents import Documents
+from candide.distributions.arrays import FINITE, ArrayRule, ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, PickledWithoutCaches, multiply_contributions
+from candide.encoding.tokens import Tokens, token_rows
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.documents import Documents
-from candide.tally import keys
-from candide.tally.terms import rising
+from candide.tally import sorted_keys
+from candide.tally.token_counts import is_sorted_by_token
 
 _CELLS = {"letters": np.uint8, "starts": np.int64, "ends": np.int64, "column": np.int32, "value": np.float64}
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(PickledWithoutCaches):
+class TokenCells(PickledWithoutCaches):
     """Values of (term, class) cells, by term: term i owns the cells ``ends[i]:ends[i+1]``."""
 
     letters: NDArray[np.uint8]
@@ -36,42 +36,47 @@ class Cells(PickledWithoutCaches):
     value: Floats
 
     @cached_property
-    def words(self) -> Any:
+    def hash_table(self) -> Any:
         """The terms as a hash table, made when the first document is scored."""
         return kernel.Words(self.letters, self.starts)
 
     @property
-    def n_terms(self) -> int:
+    def n_tokens(self) -> int:
         return len(self.starts) - 1
 
     def key(self, i: int) -> bytes:
         """One of the terms as bytes."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
 
-    def names(self, places: Codes) -> list[str]:
+    def token_texts(self, token_indices: Codes) -> list[str]:
         """Some of the terms as text."""
         whole, starts = self.letters.tobytes(), self.starts
-        return [whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass") for i in np.asarray(places).tolist()]
+        return [
+            whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass")
+            for i in np.asarray(token_indices).tolist()
+        ]
 
-    def in_order(self) -> tuple["Cells", Codes]:
+    def sort_tokens(self) -> tuple["TokenCells", Codes]:
         """The same cells with the terms in ascending order, and the order they were brought in."""
-        order = keys.order(self.letters, self.starts)
-        at, _ = self.at(order)
+        order = sorted_keys.sort_order(self.letters, self.starts)
+        at, _ = self.find_cells(order)
         ends = np.concatenate([[0], np.cumsum(np.diff(self.ends)[order])]).astype(np.int64)
-        return Cells(*keys.taken(self.letters, self.starts, order), ends, self.column[at], self.value[at]), order
+        return TokenCells(
+            *sorted_keys.take_keys(self.letters, self.starts, order), ends, self.column[at], self.value[at]
+        ), order
 
-    def by_class(self, n_classes: int) -> tuple[list[Codes], list[Floats]]:
+    def split_by_class(self, n_classes: int) -> tuple[list[Codes], list[Floats]]:
         """Class by class the terms of its cells, and their values."""
         order = np.argsort(self.column, kind="stable")
         ends = np.searchsorted(self.column[order], np.arange(1, n_classes))
-        term = np.repeat(np.arange(self.n_terms), np.diff(self.ends))
+        term = np.repeat(np.arange(self.n_tokens), np.diff(self.ends))
         return np.split(term[order], ends), np.split(self.value[order], ends)
 
     def arrays(self) -> dict[str, NDArray]:
         return {name: np.ascontiguousarray(getattr(self, name), kind) for name, kind in _CELLS.items()}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, rule: Rule = FINITE) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, rule: ArrayRule = FINITE) -> Self:
         """Offsets and places go to compiled loops, so all of them are checked before they are used."""
         found = {name: arrays.get(name) for name in _CELLS}
         for name, array in found.items():
@@ -86,36 +91,36 @@ class Cells(PickledWithoutCaches):
                 raise InputError(f"array {name!r} does not rise from 0 to {size}")
         if len(cells.column) and not (cells.column.min() >= 0 and cells.column.max() < shape.n_classes):
             raise InputError(f"array 'column' names a class that is none of {shape.n_classes}")
-        if not rising(cells.ends, cells.column):
+        if not is_sorted_by_token(cells.ends, cells.column):
             raise InputError("array 'column' does not name the classes of a term in ascending order, each once")
-        if not keys.ascending(cells.letters, cells.starts):
+        if not sorted_keys.is_ascending(cells.letters, cells.starts):
             raise InputError("its terms are not in ascending order, each once")
-        take(arrays, "value", cells.value.shape, rule)
+        read_array(arrays, "value", cells.value.shape, rule)
         return cells
 
-    def at(self, places: Codes) -> tuple[Codes, Codes]:
+    def find_cells(self, token_indices: Codes) -> tuple[Codes, Codes]:
         """The cells of some terms, and for each the position in ``places`` it belongs to."""
-        sizes = np.diff(self.ends)[places]
-        owner = np.repeat(np.arange(len(places)), sizes)
+        sizes = np.diff(self.ends)[token_indices]
+        owner = np.repeat(np.arange(len(token_indices)), sizes)
         first = np.cumsum(sizes) - sizes
-        return np.arange(len(owner)) + np.repeat(self.ends[places] - first, sizes), owner
+        return np.arange(len(owner)) + np.repeat(self.ends[token_indices] - first, sizes), owner
 
 
-class OfDocuments(Distribution):
+class DocumentDistribution(Distribution):
     """What the distributions of documents share: one feature, no infinities, terms are the score itself."""
 
-    reads = "documents"
+    block_kind = "documents"
     tokens: Tokens
-    cells: Cells
+    cells: TokenCells
 
     @property
     def n_features(self) -> int:
         return 1
 
-    def terms(self, block: Block) -> Floats:
+    def contributions(self, block: Block) -> Floats:
         return self.log_prob(block)[:, :, None]
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         raise InputError("documents are scored as documents, not as numbers")
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
@@ -127,40 +132,40 @@ class OfDocuments(Distribution):
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
         score = np.zeros_like(out)
         n_absent = self.add_log_prob(block, score)
-        out += times(score, weight)
+        out += multiply_contributions(score, weight)
         return n_absent
 
-    def _terms_exported(self) -> dict[str, Any]:
+    def _export_tokens(self) -> dict[str, Any]:
         """The terms by their letters, or hashed ones by the number of their bucket, and the cells of each."""
-        keys, cells = map(self.cells.key, range(self.cells.n_terms)), self.cells
-        terms = [bucket_name(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
+        keys, cells = map(self.cells.key, range(self.cells.n_tokens)), self.cells
+        terms = [format_bucket(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
         return {"terms": terms, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
 
     @abstractmethod
-    def weights(self, place: Codes, times: Floats) -> Floats:
+    def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
         """(term, class) what so many occurrences of these terms add."""
 
-    def said(self, place: Codes, times: Floats) -> Floats:
+    def document_contributions(self, token_indices: Codes, occurrences: Floats) -> Floats:
         """(term, class) what the terms of one document add to its score: these are all of them that are known."""
-        return self.weights(place, times)
+        return self.token_scores(token_indices, occurrences)
 
-    def heard_as(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
+    def token_weights(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
         """(term,) how much some terms count: once, where they have no weights."""
         return np.ones(len(starts) - 1)
 
-    def shares(self, place: Codes) -> Floats | None:
+    def token_probabilities(self, token_indices: Codes) -> Floats | None:
         """(term, class) how likely it is that the next term is one of these; None where scores are no such thing."""
         return None
 
-    def rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
+    def token_rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows of the known terms of documents."""
-        return rows(self.cells.words, documents, self.tokens)
+        return token_rows(self.cells.hash_table, documents, self.tokens)
 
 
-def bucket_name(key: bytes) -> str:
+def format_bucket(key: bytes) -> str:
     """The key of a hashed term as text: the number of its bucket, and a sign where terms are told apart by it.
 
-    >>> bucket_name(bytes([7, 1, 0, 0])), bucket_name(bytes([7, 1, 0, 0, 1]))
+    >>> format_bucket(bytes([7, 1, 0, 0])), format_bucket(bytes([7, 1, 0, 0, 1]))
     ('263', '263-')
     """
     return f"{int.from_bytes(key[:4], 'little')}{'-' if key[4:] == bytes([1]) else ''}"

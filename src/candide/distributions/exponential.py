@@ -12,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.arrays import POSITIVE, Rule
-from candide.distributions.from_zero import FromZero
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import POSITIVE, ArrayRule
+from candide.distributions.positive import NonNegativeDistribution
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Form
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
-class Exponential(FromZero):
+class Exponential(NonNegativeDistribution):
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "exponential"
-    _rules: ClassVar[dict[str, Rule]] = {"rate": POSITIVE}
+    _rules: ClassVar[dict[str, ArrayRule]] = {"rate": POSITIVE}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         rate = params["rate"]
-        return numerics.from_zero(x, np.log(rate) - rate * x)
+        return numerics.mask_negative(x, np.log(rate) - rate * x)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.standard_exponential(self.rate[y].shape) / self.rate[y]
@@ -40,5 +40,5 @@ class Exponential(FromZero):
     def divergence(self, other: Self) -> Floats:
         return self.rate / other.rate + other.rate / self.rate - 2.0
 
-    def form(self) -> "Form":
+    def form(self) -> "ScoreForm":
         return self._linear(np.log(self.rate), -self.rate)

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import Found, Shape
-from candide.distributions.base import Distribution, numbers
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.arrays import ArraySource, DistributionShape
+from candide.distributions.base import Distribution, to_dense_floats
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Form
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class LogScale(Distribution):
     name: ClassVar[str] = "log_scale"
 
     @property
-    def by_blas(self) -> bool:  # type: ignore[override]
-        return self.base.by_blas
+    def is_blas_bound(self) -> bool:  # type: ignore[override]
+        return self.base.is_blas_bound
 
     @property
     def n_classes(self) -> int:
@@ -41,21 +41,21 @@ class LogScale(Distribution):
         return self.base.n_features
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        x, logs = _logs(block)
+        x, logs = _take_logs(block)
         if self.base.add_log_prob(logs, out) == kernels.INFINITE:
             return kernels.INFINITE
         out -= np.nansum(logs, axis=1, keepdims=True)
         out[(x <= 0).any(axis=1)] = -np.inf
         return int(np.isnan(x).sum())
 
-    def _terms(self, x: NDArray) -> Floats:
-        x, logs = _logs(x)
-        terms = self.base.terms(logs) - np.nan_to_num(logs)[:, None, :]
+    def _contributions(self, x: NDArray) -> Floats:
+        x, logs = _take_logs(x)
+        terms = self.base.contributions(logs) - np.nan_to_num(logs)[:, None, :]
         return np.where((x <= 0)[:, None, :], -np.inf, terms)
 
     @property
-    def not_linear(self) -> str:  # type: ignore[override]
-        return self.base.not_linear.replace("Gaussian(", "LogNormal(")
+    def nonlinear_reason(self) -> str:  # type: ignore[override]
+        return self.base.nonlinear_reason.replace("Gaussian(", "LogNormal(")
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.exp(self.base.sample(y, rng))
@@ -74,28 +74,28 @@ class LogScale(Distribution):
     def parameters(self) -> dict[str, NDArray]:
         return {f"log_{name}": value for name, value in self.base.parameters().items()}
 
-    def form(self) -> "Form":
+    def form(self) -> "ScoreForm":
         """In the logs: 1/x is the same in every class."""
-        return self.base.form().of_logs()
+        return self.base.form().on_log_scale()
 
-    def exported(self) -> dict[str, Any]:
-        return {"rule": "log", "of": self.base.exported()}
+    def to_export_dict(self) -> dict[str, Any]:
+        return {"rule": "log", "of": self.base.to_export_dict()}
 
     @property
-    def inner(self) -> Distribution:
+    def inner_distribution(self) -> Distribution:
         return self.base
 
     def arrays(self) -> dict[str, NDArray]:
         return {}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        if base is None or not base.on_line:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        if base is None or not base.is_on_real_line:
             raise InputError("the law of the logs is missing, or not one of numbers on the whole line")
         return cls(base)
 
 
-def _logs(block: Block) -> tuple[NDArray, Floats]:
+def _take_logs(block: Block) -> tuple[NDArray, Floats]:
     """The numbers, and their logs: NaN where there is none, so that the base counts it as absent."""
-    x = numbers(block)
+    x = to_dense_floats(block)
     return x, np.log(x, out=np.full(x.shape, np.nan), where=x > 0, dtype=np.float64)

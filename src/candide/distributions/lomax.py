@@ -12,22 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.arrays import POSITIVE, Rule
-from candide.distributions.from_zero import FromZero
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import POSITIVE, ArrayRule
+from candide.distributions.positive import NonNegativeDistribution
 
 
 @dataclass(frozen=True, eq=False)
-class Lomax(FromZero):
+class Lomax(NonNegativeDistribution):
     shape: Floats  # (class, feature) positive
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "lomax"
-    _rules: ClassVar[dict[str, Rule]] = {"shape": POSITIVE, "rate": POSITIVE}
+    _rules: ClassVar[dict[str, ArrayRule]] = {"shape": POSITIVE, "rate": POSITIVE}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         shape, rate = params["shape"], params["rate"]
-        return numerics.from_zero(x, numerics.log(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate))
+        return numerics.mask_negative(
+            x, numerics.log_or_minus_inf(shape) - np.log(rate) - (shape + 1.0) * np.log1p(x / rate)
+        )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return self.rate[y] * np.expm1(rng.standard_exponential(self.shape[y].shape) / self.shape[y])
@@ -36,6 +38,6 @@ class Lomax(FromZero):
         heavy = self.shape <= 1
         return np.where(heavy, np.inf, self.rate / np.where(heavy, 1.0, self.shape - 1.0))
 
-    def exported(self) -> dict[str, Any]:
-        peak = numerics.log(self.shape) - np.log(self.rate)
+    def to_export_dict(self) -> dict[str, Any]:
+        peak = numerics.log_or_minus_inf(self.shape) - np.log(self.rate)
         return {"rule": "lomax", "constant": peak.T, "exponent": self.shape.T + 1.0, "rate": self.rate.T}

@@ -15,13 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import LOGS, Found, Shape, length, one, take
-from candide.distributions.base import LARGEST_SCORED, Distribution, absent_as_zero, moved, times
+from candide.data.blocks import Block, Codes, Csr, Floats
+from candide.distributions.arrays import (
+    LOG_VALUES,
+    ArraySource,
+    DistributionShape,
+    number_as_array,
+    read_array,
+    read_document_length,
+)
+from candide.distributions.base import (
+    MAX_SCORED_VALUE,
+    Distribution,
+    fill_absent_with_zero,
+    multiply_contributions,
+    symmetric_divergence,
+)
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Csr, Floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Polynomial
+    from candide.distributions.score_form import Polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,30 +58,30 @@ class Multinomial(Distribution):
 
     @cached_property
     def _by_word(self) -> Floats:
-        return kernels.padded(self.weights)
+        return kernels.pad_columns(self.weights)
 
     @cached_property
     def _by_class(self) -> Floats:
         return np.asfortranarray(self.weights, np.float64)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        if self._rises:
-            block = _within_range(block)
+        if self._can_be_infinite:
+            block = _clip_counts(block)
         if isinstance(block, Csr):
             return kernels.add_linear_csr(*block[:3], self._by_word, out)
         return kernels.add_linear(block, self._by_class, out)
 
     @cached_property
-    def _rises(self) -> bool:
+    def _can_be_infinite(self) -> bool:
         """Whether a score may become infinite: weights of the complement are above 0."""
         return bool((self.weights > 0).any())
 
-    def _terms(self, x: NDArray) -> Floats:
-        x = absent_as_zero(x)[0][:, None, :]
+    def _contributions(self, x: NDArray) -> Floats:
+        x = fill_absent_with_zero(x)[0][:, None, :]
         return np.where(x == 0, 0.0, x * self.weights.T)
 
-    def scaled(self, weight: Floats) -> "Multinomial":
-        return Multinomial(times(self.weights, weight[:, None]))
+    def scale_tables(self, weight: Floats) -> "Multinomial":
+        return Multinomial(multiply_contributions(self.weights, weight[:, None]))
 
     def _probabilities(self) -> tuple[Floats, int]:
         """(class, word) of weights that are log-probabilities, and the length of a document."""
@@ -90,29 +103,31 @@ class Multinomial(Distribution):
 
     def divergence(self, other: Self) -> Floats:
         """(class, word) what each word adds to that of the law of one word."""
-        return moved(self._probabilities()[0], other._probabilities()[0])
+        return symmetric_divergence(self._probabilities()[0], other._probabilities()[0])
 
     def parameters(self) -> dict[str, NDArray]:
         return {"weight": self.weights.T} if self.length is None else {"probability": np.exp(self.weights.T)}
 
     def form(self) -> "Polynomial":
-        from candide.distributions.form import Numbers, Polynomial
+        from candide.distributions.score_form import NumericInput, Polynomial
 
         weight = self.weights.T
-        return Polynomial(np.zeros(weight.shape), weight, read=Numbers(absent_is_zero=True))
+        return Polynomial(np.zeros(weight.shape), weight, numeric_input=NumericInput(absent_is_zero=True))
 
     def arrays(self) -> dict[str, NDArray]:
-        return {"weights": self.weights, **one(self.length, "length")}
+        return {"weights": self.weights, **number_as_array(self.length, "length")}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        return cls(take(arrays, "weights", (shape.n_features, shape.n_classes), LOGS), length(arrays))
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        return cls(
+            read_array(arrays, "weights", (shape.n_features, shape.n_classes), LOG_VALUES), read_document_length(arrays)
+        )
 
 
-def _within_range(block: Block) -> Block:
+def _clip_counts(block: Block) -> Block:
     """Rows without counts that are too large to be scored; an infinity stays, to be refused."""
     data = block.data if isinstance(block, Csr) else block
-    if not data.size or not LARGEST_SCORED < np.nanmax(data) < np.inf:
+    if not data.size or not MAX_SCORED_VALUE < np.nanmax(data) < np.inf:
         return block
-    limited = np.where(np.isinf(data), data, np.minimum(data, LARGEST_SCORED))
+    limited = np.where(np.isinf(data), data, np.minimum(data, MAX_SCORED_VALUE))
     return block._replace(data=limited) if isinstance(block, Csr) else limited

@@ -3,7 +3,7 @@
 >>> normal = MultivariateNormal(np.zeros((1, 2)), np.array([[[1.0, 0.5], [0.5, 1.0]]]))
 >>> normal.log_prob(np.array([[1.0, 1.0], [1.0, np.nan]])).round(4).ravel().tolist()
 [-2.3607, -1.4189]
->>> normal.terms(np.array([[1.0, 1.0]])).round(4).ravel().tolist()  # p(x0), then p(x1 | x0)
+>>> normal.contributions(np.array([[1.0, 1.0]])).round(4).ravel().tolist()  # p(x0), then p(x1 | x0)
 [-1.4189, -0.9418]
 """
 
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.arrays import Found, Shape
+from candide.data.blocks import Floats
+from candide.distributions.arrays import ArraySource, DistributionShape
 from candide.distributions.base import Distribution
-from candide.distributions.elliptical import LINEAR, LOG_2PI, Elliptical, fill, normal_steps
-from candide.rows.blocks import Floats
+from candide.distributions.elliptical import LINEAR_REMEDY, LOG_2PI, Elliptical, normal_conditionals, set_default
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Polynomial
+    from candide.distributions.score_form import Polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,10 @@ class MultivariateNormal(Elliptical):
     constant: Any = None  # (feature) columns that do not vary
 
     name: ClassVar[str] = "multivariate_normal"
-    not_linear: ClassVar[str] = f"the covariances of the classes differ; {LINEAR}, or quadratic()"
+    nonlinear_reason: ClassVar[str] = f"the covariances of the classes differ; {LINEAR_REMEDY}, or quadratic()"
 
     def __post_init__(self) -> None:
-        fill(self, "constant", lambda: np.zeros(self.loc.shape[1], bool))
+        set_default(self, "constant", lambda: np.zeros(self.loc.shape[1], bool))
 
     @property
     def _matrix(self) -> Floats:  # type: ignore[override]
@@ -43,7 +43,7 @@ class MultivariateNormal(Elliptical):
     def _factor(self) -> Floats:  # type: ignore[override]
         return np.ones(len(self.loc))
 
-    def _only(self, present: NDArray[np.bool_]) -> "MultivariateNormal":
+    def _marginal(self, present: NDArray[np.bool_]) -> "MultivariateNormal":
         if present.all():
             return self
         return MultivariateNormal(
@@ -53,21 +53,21 @@ class MultivariateNormal(Elliptical):
     def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
         return -0.5 * (p * LOG_2PI + size) - log_norm
 
-    def _steps(self, z: Floats, c: int) -> Floats:
-        return normal_steps(z)
+    def _conditional_log_prob(self, z: Floats, c: int) -> Floats:
+        return normal_conditionals(z)
 
     def divergence(self, other: Self) -> Floats:
         """(class, 1) of all columns together."""
         x, y = self.parameters(), other.parameters()
         pairs = (zip(*(one[name] for name in ("mean", "sd", "correlation")), strict=True) for one in (x, y))
-        return np.array([[_both_ways(*a, *b)] for a, b in zip(*pairs, strict=True)])
+        return np.array([[_symmetric_divergence(*a, *b)] for a, b in zip(*pairs, strict=True)])
 
     def parameters(self) -> dict[str, NDArray]:
-        return {"mean": self.loc, **self._shape()}
+        return {"mean": self.loc, **self._covariance_parameters()}
 
     def form(self) -> "Polynomial":
         """x' A x + w . x with A = -1/2 covariance^-1; where it is tied the square is the same in all classes."""
-        from candide.distributions.form import Polynomial
+        from candide.distributions.score_form import Polynomial
 
         joint = ~self.constant
         weight, constant = np.zeros_like(self.loc), np.zeros((self.n_classes, 1))
@@ -84,14 +84,14 @@ class MultivariateNormal(Elliptical):
                 square[c][np.ix_(joint, joint)] = -0.5 * root.precision()
         if self.n_features == 1:  # one column needs no other: what is absent adds nothing
             return Polynomial(constant, weight, None if tied else square[:, :, 0])
-        return Polynomial(constant, weight, None if tied else square, together=True)
+        return Polynomial(constant, weight, None if tied else square, is_joint=True)
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        return cls(*cls._from_arrays(arrays, shape))._checked()
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        return cls(*cls._from_arrays(arrays, shape))._check_matrices()
 
 
-def _both_ways(m: Floats, s: Floats, r: Floats, n: Floats, t: Floats, q: Floats) -> float:
+def _symmetric_divergence(m: Floats, s: Floats, r: Floats, n: Floats, t: Floats, q: Floats) -> float:
     """The symmetric divergence of two normals of several columns: means, deviations and correlations of each."""
     between, ratio = (m - n) / s, t / s  # in the units of the first
     other = q * ratio[:, None] * ratio

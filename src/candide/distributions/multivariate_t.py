@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.arrays import POSITIVE, Found, Shape, take
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution
-from candide.distributions.elliptical import LINEAR, Elliptical, fill, t_steps
-from candide.rows.blocks import Codes, Floats
+from candide.distributions.elliptical import LINEAR_REMEDY, Elliptical, set_default, t_conditionals
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Unwritten
+    from candide.distributions.score_form import UnavailableForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,11 @@ class MultivariateT(Elliptical):
     constant: Any = None  # (feature) columns that do not vary
 
     name: ClassVar[str] = "multivariate_t"
-    not_linear: ClassVar[str] = f"with estimate='predictive' it is the multivariate t; {LINEAR}"
+    nonlinear_reason: ClassVar[str] = f"with estimate='predictive' it is the multivariate t; {LINEAR_REMEDY}"
 
     def __post_init__(self) -> None:
-        fill(self, "factor", lambda: np.ones(len(self.loc)))
-        fill(self, "constant", lambda: np.zeros(self.loc.shape[1], bool))
+        set_default(self, "factor", lambda: np.ones(len(self.loc)))
+        set_default(self, "constant", lambda: np.zeros(self.loc.shape[1], bool))
 
     @property
     def _matrix(self) -> Floats:  # type: ignore[override]
@@ -44,7 +44,7 @@ class MultivariateT(Elliptical):
     def _factor(self) -> Floats:  # type: ignore[override]
         return self.factor
 
-    def _only(self, present: NDArray[np.bool_]) -> "MultivariateT":
+    def _marginal(self, present: NDArray[np.bool_]) -> "MultivariateT":
         if present.all():
             return self
         scale = self.scale[:, present][:, :, present]
@@ -52,13 +52,13 @@ class MultivariateT(Elliptical):
 
     def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
         df = self.df
-        norm = numerics.log_rising(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
+        norm = numerics.log_rising_factorial(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
         return norm - 0.5 * (df + p) * np.log1p(size / df)
 
-    def _steps(self, z: Floats, c: int) -> Floats:
-        return t_steps(z, self.df[c])
+    def _conditional_log_prob(self, z: Floats, c: int) -> Floats:
+        return t_conditionals(z, self.df[c])
 
-    def _heaviness(self, y: Codes, rng: "np.random.Generator") -> Floats:
+    def _draw_scale_factors(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return np.sqrt(self.df[y] / rng.chisquare(self.df[y]))
 
     def mean(self) -> Floats:
@@ -66,25 +66,29 @@ class MultivariateT(Elliptical):
 
     def parameters(self) -> dict[str, NDArray]:
         """With the deviations of the scale matrix, as Student's t has them."""
-        shape = self._shape()
+        shape = self._covariance_parameters()
         df = np.broadcast_to(self.df[:, None], self.loc.shape)
         return {"df": df, "loc": self.loc, "scale": shape["sd"], "correlation": shape["correlation"]}
 
-    def form(self) -> "Unwritten":
-        from candide.distributions.form import Unwritten
+    def form(self) -> "UnavailableForm":
+        from candide.distributions.score_form import UnavailableForm
 
-        return Unwritten(self.not_linear)
+        return UnavailableForm(self.nonlinear_reason)
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """With the constant of the t of each column, given so many others."""
         df = self.df[:, None] + np.arange(self.n_features)
-        return {**super().exported(), "df": self.df, "rising": numerics.log_rising(df / 2, np.full_like(df, 0.5))}
+        return {
+            **super().to_export_dict(),
+            "df": self.df,
+            "rising": numerics.log_rising_factorial(df / 2, np.full_like(df, 0.5)),
+        }
 
     def arrays(self) -> dict[str, NDArray]:
         return {"df": self.df, "factor": self.factor, **super().arrays()}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
-        df, factor = (take(arrays, name, (shape.n_classes,), POSITIVE) for name in ("df", "factor"))
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        df, factor = (read_array(arrays, name, (shape.n_classes,), POSITIVE) for name in ("df", "factor"))
         loc, matrix, constant = cls._from_arrays(arrays, shape)
-        return cls(df, loc, matrix, factor, constant)._checked()
+        return cls(df, loc, matrix, factor, constant)._check_matrices()

@@ -12,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.arrays import FROM_ZERO, POSITIVE, Rule
-from candide.distributions.from_zero import FromZero
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import NON_NEGATIVE, POSITIVE, ArrayRule
+from candide.distributions.positive import NonNegativeDistribution
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial(FromZero):
+class NegativeBinomial(NonNegativeDistribution):
     shape: Floats  # (class, feature) from zero
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "negative_binomial"
-    _rules: ClassVar[dict[str, Rule]] = {"shape": FROM_ZERO, "rate": POSITIVE}
+    _rules: ClassVar[dict[str, ArrayRule]] = {"shape": NON_NEGATIVE, "rate": POSITIVE}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         shape, rate = params["shape"], params["rate"]
         start = -shape * np.log1p(1.0 / rate)
-        choose = numerics.log_rising(shape, x) - numerics.gammaln(x + 1.0)
-        return numerics.from_zero(x, choose + start - x * np.log1p(rate))
+        choose = numerics.log_rising_factorial(shape, x) - numerics.gammaln(x + 1.0)
+        return numerics.mask_negative(x, choose + start - x * np.log1p(rate))
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.poisson(rng.standard_gamma(self.shape[y]) / self.rate[y]).astype(np.float64)
@@ -37,6 +37,6 @@ class NegativeBinomial(FromZero):
     def mean(self) -> Floats:
         return self.shape / self.rate
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         start, slope = -self.shape * np.log1p(1.0 / self.rate), np.log1p(self.rate)
         return {"rule": "negative_binomial", "shape": self.shape.T, "constant": start.T, "slope": slope.T}

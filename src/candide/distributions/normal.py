@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.distributions.arrays import POSITIVE, Found, Shape, take
-from candide.distributions.base import Distribution, contiguous, numbers, where_present
-from candide.rows.blocks import Block, Codes, Floats
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, make_contiguous, mask_absent, to_dense_floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Polynomial
+    from candide.distributions.score_form import Polynomial
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class Normal(Distribution):
     variance: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "normal"
-    on_line: ClassVar[bool] = True
-    not_linear: ClassVar[str] = (
+    is_on_real_line: ClassVar[bool] = True
+    nonlinear_reason: ClassVar[str] = (
         "the variances of the classes differ; use Gaussian(covariance='tied-diagonal') with estimate='mean', 'map' or "
         "'mle', or quadratic()"
     )
@@ -46,22 +46,22 @@ class Normal(Distribution):
     @cached_property
     def _kernel_arrays(self) -> tuple[Floats, ...]:
         log_norm = -0.5 * (np.log(2 * np.pi) + np.log(self.variance))
-        return contiguous(self.loc, 1.0 / np.sqrt(self.variance), log_norm)
+        return make_contiguous(self.loc, 1.0 / np.sqrt(self.variance), log_norm)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        return kernels.add_gaussian(numbers(block), *self._kernel_arrays, out)
+        return kernels.add_gaussian(to_dense_floats(block), *self._kernel_arrays, out)
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
         """A weight is a factor on the log of the norm, and its root one on the distance."""
         if (weight < 0).any():
             return super().add_weighted(block, weight, out)
         loc, inv_sd, log_norm = self._kernel_arrays
-        return kernels.add_gaussian(numbers(block), loc, inv_sd * np.sqrt(weight), log_norm * weight, out)
+        return kernels.add_gaussian(to_dense_floats(block), loc, inv_sd * np.sqrt(weight), log_norm * weight, out)
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         loc, inv_sd, log_norm = self._kernel_arrays
         z = (x[:, None, :] - loc) * inv_sd
-        return where_present(x, log_norm - 0.5 * z * z)
+        return mask_absent(x, log_norm - 0.5 * z * z)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.normal(self.loc[y], np.sqrt(self.variance[y]))
@@ -83,7 +83,7 @@ class Normal(Distribution):
         There what is left is taken about the middle of the means: (mean - middle) / variance is exact where the means
         are large beside their differences.
         """
-        from candide.distributions.form import Polynomial
+        from candide.distributions.score_form import Polynomial
 
         mean, variance = np.broadcast_arrays(self.loc, self.variance)
         same, middle = (variance == variance[:1]).all(axis=0), mean.mean(axis=0)
@@ -92,7 +92,7 @@ class Normal(Distribution):
         constant = np.where(same, constant, constant - 0.5 * np.log(2 * np.pi * variance))
         return Polynomial(constant, weight, None if same.all() else np.where(same, 0.0, -0.5 / variance))
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """By the distance from each mean: a polynomial would lose its digits far from 0."""
         loc, inv_sd, log_norm = self._kernel_arrays
         return {"rule": "normal", "loc": loc.T, "inverse": inv_sd.T, "constant": log_norm.T}
@@ -101,6 +101,6 @@ class Normal(Distribution):
         return {"mean": self.loc, "variance": self.variance}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         size = shape.n_classes, shape.n_features
-        return cls(take(arrays, "mean", size), take(arrays, "variance", size, POSITIVE))
+        return cls(read_array(arrays, "mean", size), read_array(arrays, "variance", size, POSITIVE))

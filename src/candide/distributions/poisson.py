@@ -12,25 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.distributions.arrays import FROM_ZERO, Rule
-from candide.distributions.base import moved
-from candide.distributions.from_zero import FromZero
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
+from candide.distributions.arrays import NON_NEGATIVE, ArrayRule
+from candide.distributions.base import symmetric_divergence
+from candide.distributions.positive import NonNegativeDistribution
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Form
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson(FromZero):
+class Poisson(NonNegativeDistribution):
     rate: Floats  # (class, feature) from zero
 
     name: ClassVar[str] = "poisson"
-    _rules: ClassVar[dict[str, Rule]] = {"rate": FROM_ZERO}
+    _rules: ClassVar[dict[str, ArrayRule]] = {"rate": NON_NEGATIVE}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         rate = params["rate"]
-        return numerics.from_zero(x, numerics.xlogy(x, rate) - rate - numerics.gammaln(x + 1.0))
+        return numerics.mask_negative(x, numerics.xlogy(x, rate) - rate - numerics.gammaln(x + 1.0))
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return rng.poisson(self.rate[y]).astype(np.float64)
@@ -39,7 +39,7 @@ class Poisson(FromZero):
         return self.rate
 
     def divergence(self, other: Self) -> Floats:
-        return moved(self.rate, other.rate)
+        return symmetric_divergence(self.rate, other.rate)
 
-    def form(self) -> "Form":
-        return self._linear(-self.rate, numerics.log(self.rate))
+    def form(self) -> "ScoreForm":
+        return self._linear(-self.rate, numerics.log_or_minus_inf(self.rate))

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, numerics
-from candide.distributions.arrays import POSITIVE, Found, Shape, take
-from candide.distributions.base import Distribution, contiguous, numbers, where_present
-from candide.rows.blocks import Block, Codes, Floats
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, make_contiguous, mask_absent, to_dense_floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import StudentLog
+    from candide.distributions.score_form import StudentLog
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class StudentT(Distribution):
     scale: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "student_t"
-    on_line: ClassVar[bool] = True
-    not_linear: ClassVar[str] = (
+    is_on_real_line: ClassVar[bool] = True
+    nonlinear_reason: ClassVar[str] = (
         "with estimate='predictive' it is Student's t; use estimate='mean', 'map' or 'mle', "
         "and Gaussian(covariance='tied-diagonal') for a linear score"
     )
@@ -44,16 +44,16 @@ class StudentT(Distribution):
 
     @cached_property
     def _kernel_arrays(self) -> tuple[Floats, ...]:
-        log_norm = numerics.log_rising(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
-        return contiguous(self.loc, 1.0 / self.scale, self.df, log_norm)
+        log_norm = numerics.log_rising_factorial(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)
+        return make_contiguous(self.loc, 1.0 / self.scale, self.df, log_norm)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        return kernels.add_student(numbers(block), *self._kernel_arrays, out)
+        return kernels.add_student(to_dense_floats(block), *self._kernel_arrays, out)
 
-    def _terms(self, x: NDArray) -> Floats:
+    def _contributions(self, x: NDArray) -> Floats:
         loc, inv_scale, df, log_norm = self._kernel_arrays
         z = (x[:, None, :] - loc) * inv_scale
-        return where_present(x, log_norm - 0.5 * (df + 1) * np.log1p(z * z / df))
+        return mask_absent(x, log_norm - 0.5 * (df + 1) * np.log1p(z * z / df))
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         return self.loc[y] + self.scale[y] * rng.standard_t(self.df[y])
@@ -65,7 +65,7 @@ class StudentT(Distribution):
         return {"df": self.df, "loc": self.loc, "scale": self.scale}
 
     def form(self) -> "StudentLog":
-        from candide.distributions.form import StudentLog
+        from candide.distributions.score_form import StudentLog
 
         loc, inv_scale, df, log_norm = self._kernel_arrays
         return StudentLog(log_norm, loc, 1.0 / inv_scale, df, 0.5 * (df + 1))
@@ -74,6 +74,10 @@ class StudentT(Distribution):
         return {"df": self.df, "loc": self.loc, "scale": self.scale}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         size = shape.n_classes, shape.n_features
-        return cls(take(arrays, "df", size, POSITIVE), take(arrays, "loc", size), take(arrays, "scale", size, POSITIVE))
+        return cls(
+            read_array(arrays, "df", size, POSITIVE),
+            read_array(arrays, "loc", size),
+            read_array(arrays, "scale", size, POSITIVE),
+        )

@@ -2,8 +2,8 @@
 
 >>> from candide.distributions.normal import Normal
 >>> normal = Normal(np.zeros((1, 2)), np.ones((1, 2)))
->>> half = normal.weighted(np.array([0.5, 1.0]))
->>> (half.terms(np.ones((1, 2))) / normal.terms(np.ones((1, 2)))).ravel().tolist(), half.has_density
+>>> half = normal.with_feature_weights(np.array([0.5, 1.0]))
+>>> (half.contributions(np.ones((1, 2))) / normal.contributions(np.ones((1, 2)))).ravel().tolist(), half.has_density
 ([0.5, 1.0], False)
 """
 
@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.distributions.arrays import Found, Shape, take
-from candide.distributions.base import Answers, Distribution, times
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.arrays import ArraySource, DistributionShape, read_array
+from candide.distributions.base import Distribution, LevelScores, multiply_contributions
 from candide.errors import InputError
-from candide.rows.blocks import Block, Codes, Floats
 
 if TYPE_CHECKING:
-    from candide.distributions.form import Form
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(Distribution):
+class WeightedDistribution(Distribution):
     base: Distribution
     weight: Floats  # (feature)
 
@@ -49,60 +49,60 @@ class Weighted(Distribution):
         return self.base.n_features
 
     @property
-    def reads(self) -> str:  # type: ignore[override]
-        return self.base.reads
+    def block_kind(self) -> str:  # type: ignore[override]
+        return self.base.block_kind
 
     @property
-    def by_blas(self) -> bool:  # type: ignore[override]
-        return self.base.by_blas
+    def is_blas_bound(self) -> bool:  # type: ignore[override]
+        return self.base.is_blas_bound
 
     @property
-    def not_linear(self) -> str:  # type: ignore[override]
-        return self.base.not_linear
+    def nonlinear_reason(self) -> str:  # type: ignore[override]
+        return self.base.nonlinear_reason
 
     @cached_property
-    def _tables(self) -> Distribution | None:
-        return self.base.scaled(self.weight)
+    def _scaled_base(self) -> Distribution | None:
+        return self.base.scale_tables(self.weight)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        if self._tables is not None:
-            return self._tables.add_log_prob(block, out)
+        if self._scaled_base is not None:
+            return self._scaled_base.add_log_prob(block, out)
         return self.base.add_weighted(block, self.weight, out)
 
-    def terms(self, block: Block) -> Floats:
-        return times(self.base.terms(block), self.weight)
+    def contributions(self, block: Block) -> Floats:
+        return multiply_contributions(self.base.contributions(block), self.weight)
 
-    def _terms(self, x: NDArray) -> Floats:
-        return times(self.base._terms(x), self.weight)
+    def _contributions(self, x: NDArray) -> Floats:
+        return multiply_contributions(self.base._contributions(x), self.weight)
 
-    def weighted(self, weight: NDArray) -> "Weighted":
-        return Weighted(self.base, self.weight * weight)
+    def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
+        return WeightedDistribution(self.base, self.weight * weight)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Rows of the law that is weighted: weights are about the class, not about the rows."""
         return self.base.sample(y, rng)
 
     @property
-    def unweighted(self) -> tuple[Distribution, Floats]:
+    def base_and_weights(self) -> tuple[Distribution, Floats]:
         return self.base, self.weight
 
     @property
-    def story(self) -> Distribution:
-        return self.base.story
+    def generative_distribution(self) -> Distribution:
+        return self.base.generative_distribution
 
-    def answers(self) -> Answers | None:
-        return self._answers
+    def level_scores(self) -> LevelScores | None:
+        return self._scaled_level_scores
 
     @cached_property
-    def _answers(self) -> Answers | None:  # kept: whoever looks at columns one by one asks for each
-        base = self.base.answers()
+    def _scaled_level_scores(self) -> LevelScores | None:  # kept: whoever looks at columns one by one asks for each
+        base = self.base.level_scores()
         if base is None:
             return None
         each = np.repeat(self.weight, np.diff(base.offsets))[:, None]
-        return replace(base, table=times(base.table, each))
+        return replace(base, table=multiply_contributions(base.table, each))
 
-    def typical(self, y: Codes, rng: "np.random.Generator") -> Any:
-        return self.base.typical(y, rng)
+    def sample_block(self, y: Codes, rng: "np.random.Generator") -> Any:
+        return self.base.sample_block(y, rng)
 
     def mean(self) -> Floats:
         return self.base.mean()
@@ -111,25 +111,30 @@ class Weighted(Distribution):
         return self.base.parameters()
 
     def describe(
-        self, j: int, columns: Sequence[Any] = (), levels: Sequence[str] = (), often: Any = None, most: int = 12
+        self,
+        j: int,
+        columns: Sequence[Any] = (),
+        levels: Sequence[str] = (),
+        level_weights: Any = None,
+        max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
-        return self.base.describe(j, columns, levels, often, most)
+        return self.base.describe(j, columns, levels, level_weights, max_rows)
 
-    def form(self) -> "Form":
-        return self.base.form().times(self.weight)
+    def form(self) -> "ScoreForm":
+        return self.base.form().scale_units(self.weight)
 
-    def exported(self) -> dict[str, Any]:
-        return {**self.base.exported(), "weight": self.weight}
+    def to_export_dict(self) -> dict[str, Any]:
+        return {**self.base.to_export_dict(), "weight": self.weight}
 
     @property
-    def inner(self) -> Distribution:
+    def inner_distribution(self) -> Distribution:
         return self.base
 
     def arrays(self) -> dict[str, NDArray]:
         return {"weight": self.weight}
 
     @classmethod
-    def from_arrays(cls, arrays: Found, shape: Shape, base: Distribution | None = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         if base is None:
             raise InputError("the law that is weighted is missing")
-        return cls(base, take(arrays, "weight", (base.n_features,)))
+        return cls(base, read_array(arrays, "weight", (base.n_features,)))

@@ -3,7 +3,7 @@
 A triangular matrix is multiplied in half the time of a full one. Columns that no covariance ties to another, such as
 the pixels that a class never uses, are divided by their deviations and left out of the product.
 
->>> root = Root.of(np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 9.0]]), np.arange(3))
+>>> root = CholeskyRoot.from_matrix(np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 9.0]]), np.arange(3))
 >>> root.tied.tolist(), root.whiten(np.array([[2.0], [1.0], [3.0]])).ravel().tolist()
 ([0, 1], [1.0, 0.0, 1.0])
 >>> round(float(np.exp(root.log_det)), 9)
@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from candide.rows.blocks import Codes, Floats
+from candide.data.blocks import Codes, Floats
 
 
 class SingularError(Exception):
@@ -27,7 +27,7 @@ class SingularError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Root:
+class CholeskyRoot:
     """L of a matrix = L L', for the columns ``columns``; ``tied`` and ``free`` are places among these."""
 
     columns: Codes
@@ -37,7 +37,7 @@ class Root:
     deviation: Floats  # (free)
 
     @classmethod
-    def of(cls, matrix: Floats, columns: Codes) -> "Root":
+    def from_matrix(cls, matrix: Floats, columns: Codes) -> "CholeskyRoot":
         """The root of the submatrix of some columns; a SingularError where it has none."""
         sub = matrix if len(columns) == len(matrix) else matrix[np.ix_(columns, columns)]
         variance = np.einsum("jj->j", sub)
@@ -80,7 +80,7 @@ class Root:
         out[self.free, self.free] = self.deviation**-2
         return out
 
-    def colour(self, z: Floats) -> Floats:
+    def color(self, z: Floats) -> Floats:
         """(row, column) L z of (row, column) independent parts."""
         from scipy.linalg.lapack import dtrtri
 

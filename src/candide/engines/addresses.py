@@ -2,9 +2,9 @@
 
 A password in one is for the server alone: whatever is printed, written or raised has the address as it is shown.
 
->>> shown("postgresql://ann:secret@host/shop::orders"), shown("rows.csv")
+>>> redact_address("postgresql://ann:secret@host/shop::orders"), redact_address("rows.csv")
 ('postgresql://ann@host/shop::orders', 'rows.csv')
->>> parted("postgresql://ann@[::1]/shop::sales.orders"), parted("postgresql://ann@[::1]/shop")
+>>> split_table("postgresql://ann@[::1]/shop::sales.orders"), split_table("postgresql://ann@[::1]/shop")
 (('postgresql://ann@[::1]/shop', 'sales.orders'), ('postgresql://ann@[::1]/shop', None))
 """
 
@@ -15,34 +15,34 @@ from typing import Any
 _ENGINES = {"postgresql": "postgres", "postgres": "postgres", "spark": "spark"}  # scheme -> engine
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _HOST = r"(?:\[[^\]\s]*\]|[^/?#@:,\[\]\s]*)(?::\d*)?"
-_WHOLE = (
+_FULL_ADDRESS = (
     re.compile(  # what a server takes for an address; a database, as a user or a password, has %40 for @, and %3D for =
         rf"[A-Za-z][A-Za-z0-9+.-]+://(?:[^/?#@:\s]*(?::[^/@\s]*)?@)?{_HOST}(?:,{_HOST})*(?:/[^/?#@=\s]*)?"
         r"(?:\?[A-Za-z_]+=[^&=\s]*(?:&[A-Za-z_]+=[^&=\s]*)*)?"
     )
 )
-_CODED = re.compile(r"(?:[^%]|%(?!00)[0-9A-Fa-f]{2})*", re.DOTALL)
-_USER = re.compile(r"(?<=://)([^/?#@:\s]*):(?:(?!\d*\?)[^/\s]*@|(?!\d*(?:[/?]|$))\S*@)")
+_PERCENT_ENCODED = re.compile(r"(?:[^%]|%(?!00)[0-9A-Fa-f]{2})*", re.DOTALL)
+_USER_PASSWORD = re.compile(r"(?<=://)([^/?#@:\s]*):(?:(?!\d*\?)[^/\s]*@|(?!\d*(?:[/?]|$))\S*@)")
 # Whatever follows a password in settings may be the rest of it, up to a setting that there is.
-_GIVEN = re.compile(r"[?&](?:ssl)?password=.*", re.IGNORECASE | re.DOTALL)
-_SETTING = (
+_QUERY_PASSWORD = re.compile(r"[?&](?:ssl)?password=.*", re.IGNORECASE | re.DOTALL)
+_SETTING_NAMES = (
     r"host(?:addr)?|port|dbname|user|pass\w+|ssl\w*|require\w*|channel_binding|connect_timeout|client_encoding|options|"
     r"\w*application_name|keepalives\w*|tcp_user_timeout|replication|gss\w*|krb\w*|scram\w*|oauth\w*|service\w*|"
     r"target_session_attrs|load_balance_hosts|m\w\w_protocol_version"
 )
-_FOLLOWED = re.compile(rf"(?:&(?:{_SETTING})=[^&]*)*")
+_TRAILING_SETTINGS = re.compile(rf"(?:&(?:{_SETTING_NAMES})=[^&]*)*")
 # Of what is no address all may be the password, from the first colon to the last @, and in settings.
-_SPOILT = re.compile(r"(?<=://)([^/?#@:]*):.*@", re.DOTALL)
-_SETTINGS = re.compile(r"\?.*?(?:pass|%).*|\W?\b\w*password\s*=.*", re.DOTALL | re.IGNORECASE)
+_MALFORMED_USER = re.compile(r"(?<=://)([^/?#@:]*):.*@", re.DOTALL)
+_PASSWORD_SETTINGS = re.compile(r"\?.*?(?:pass|%).*|\W?\b\w*password\s*=.*", re.DOTALL | re.IGNORECASE)
 # In words, as ``host=h password=secret dbname=shop``, up to a setting; and in a message, where only a space ends one
-_IN_WORDS = re.compile(rf"(\b\w*password\s*=)(?:(?!\s(?:{_SETTING})\s*=).)*", re.DOTALL | re.IGNORECASE)
-_SAID = re.compile(r"(\b\w*password\s*=)\s*(?:'(?:[^'\\]|\\.)*'|[^\s)]*)", re.IGNORECASE)
-_PARTED = re.compile(
+_KEYWORD_PASSWORD = re.compile(rf"(\b\w*password\s*=)(?:(?!\s(?:{_SETTING_NAMES})\s*=).)*", re.DOTALL | re.IGNORECASE)
+_MESSAGE_PASSWORD = re.compile(r"(\b\w*password\s*=)\s*(?:'(?:[^'\\]|\\.)*'|[^\s)]*)", re.IGNORECASE)
+_ADDRESS_AND_TABLE = re.compile(
     r"(?P<address>(?:[^/?#@\s]*//)?(?:[^/@\s]*@)?(?:\[[^\]]*\]|(?!::).)*)(?:::(?P<rest>.*))?", re.DOTALL
 )
 
 
-def engine_of(data: Any) -> str | None:
+def find_engine_name(data: Any) -> str | None:
     """The name of the engine that an address asks for; None of whatever else holds rows."""
     found = _SCHEME.match(data) if isinstance(data, str) else None
     return _ENGINES.get(found[1].lower()) if found else None
@@ -54,56 +54,59 @@ def is_address(text: str) -> bool:
     >>> is_address("postgresql://ann:s%40@host/shop"), is_address("postgresql://ann:s%zz@host/shop")
     (True, False)
     """
-    given = _GIVEN.search(text)
+    given = _QUERY_PASSWORD.search(text)
     rest = given[0][1:].partition("&") if given else ("", "", "")
-    followed = _FOLLOWED.fullmatch("".join(rest[1:]))
-    return bool(_WHOLE.fullmatch(text) and _CODED.fullmatch(text) and followed)
+    followed = _TRAILING_SETTINGS.fullmatch("".join(rest[1:]))
+    return bool(_FULL_ADDRESS.fullmatch(text) and _PERCENT_ENCODED.fullmatch(text) and followed)
 
 
-def has_password_set(address: str) -> bool:
+def has_password_setting(address: str) -> bool:
     """Whether a password stands in the settings of an address: whatever follows may be the rest of it."""
-    return _GIVEN.search(address) is not None
+    return _QUERY_PASSWORD.search(address) is not None
 
 
-def shown(text: str) -> str:
+def redact_address(text: str) -> str:
     """An address, or the path of a file, without a password in it, and what may be the rest of one.
 
-    >>> shown("postgresql://ann@host/shop?sslmode=require&password=secret::orders")
+    >>> redact_address("postgresql://ann@host/shop?sslmode=require&password=secret::orders")
     'postgresql://ann@host/shop?sslmode=require'
-    >>> shown("postgresql://ann:s/ecr@t@host/shop"), shown("postgresql://host:5432/shop?user=a@b")
+    >>> redact_address("postgresql://ann:s/ecr@t@host/shop"), redact_address("postgresql://host:5432/shop?user=a@b")
     ('postgresql://ann@host/shop', 'postgresql://host:5432/shop?user=a@b')
-    >>> shown("postgresql://ann@host/shop;password=secret"), shown("host=h password=my secret dbname=shop")
+    >>> (
+    ...     redact_address("postgresql://ann@host/shop;password=secret"),
+    ...     redact_address("host=h password=my secret dbname=shop"),
+    ... )
     ('postgresql://ann@host/shop', 'host=h password=*** dbname=shop')
     """
     if "://" not in text:
-        return _IN_WORDS.sub(r"\1***", text)
-    address, table = parted(text)
-    if engine_of(text) is None or not is_address(address):
-        return _SETTINGS.sub("", _SPOILT.sub(r"\1@", text))
-    cut = _GIVEN.sub("", _USER.sub(r"\1@", address))
-    return cut if table is None or has_password_set(address) else f"{cut}::{table}"
+        return _KEYWORD_PASSWORD.sub(r"\1***", text)
+    address, table = split_table(text)
+    if find_engine_name(text) is None or not is_address(address):
+        return _PASSWORD_SETTINGS.sub("", _MALFORMED_USER.sub(r"\1@", text))
+    cut = _QUERY_PASSWORD.sub("", _USER_PASSWORD.sub(r"\1@", address))
+    return cut if table is None or has_password_setting(address) else f"{cut}::{table}"
 
 
-def told(text: str, typed: Iterable[str] = ()) -> str:
+def redact_passwords(text: str, user_input: Iterable[str] = ()) -> str:
     """A message without the passwords of addresses in it, those of what was typed and any other.
 
-    >>> told("unexpected argument (host=h password=secret dbname=shop)")
+    >>> redact_passwords("unexpected argument (host=h password=secret dbname=shop)")
     'unexpected argument (host=h password=*** dbname=shop)'
 
-    >>> told("cannot read https://ann:s@cret@host/rows.csv")
+    >>> redact_passwords("cannot read https://ann:s@cret@host/rows.csv")
     'cannot read https://ann@host/rows.csv'
-    >>> told("no file x://ann:my secret@host", ["x://ann:my secret@host"])
+    >>> redact_passwords("no file x://ann:my secret@host", ["x://ann:my secret@host"])
     'no file x://ann@host'
     """
-    for word in typed:
-        if (hidden := shown(word)) != word:
+    for word in user_input:
+        if (hidden := redact_address(word)) != word:
             text = text.replace(word, hidden)
-    text = re.sub(r"[?&;](?:ssl)?password=\S*", "", _USER.sub(r"\1@", text), flags=re.IGNORECASE)
-    return _SAID.sub(r"\1***", text)
+    text = re.sub(r"[?&;](?:ssl)?password=\S*", "", _USER_PASSWORD.sub(r"\1@", text), flags=re.IGNORECASE)
+    return _MESSAGE_PASSWORD.sub(r"\1***", text)
 
 
-def parted(text: str) -> tuple[str, str | None]:
+def split_table(text: str) -> tuple[str, str | None]:
     """An address, and the table or query that is named after it, behind two colons."""
-    found = _PARTED.fullmatch(text)
+    found = _ADDRESS_AND_TABLE.fullmatch(text)
     assert found is not None  # every part of it may be empty
     return found["address"], found["rest"] or None

@@ -1,7 +1,7 @@
 """What every engine is: who opens a source, counts it, and reads its rows to be scored.
 
 An engine says some tally kinds itself; what it cannot say is counted from its batches by the array engine
-(:mod:`candide.engines.count`). It knows how parts of a plan are encoded, never which event model they serve.
+(:mod:`candide.engines.counting`). It knows how parts of a plan are encoded, never which event model they serve.
 
 >>> with open_source({"age": [30, 41], "job": ["cook", None]}) as source:
 ...     source.engine.name, list(source.columns), source.head(1).to_pylist()
@@ -17,23 +17,23 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
+from candide.data.column_types import ColumnSchema
+from candide.data.notes import Note
+from candide.data.table import Table
+from candide.data.text_formats import TextFormat
 from candide.engines.address_space import check_address_space
-from candide.engines.addresses import engine_of
-from candide.engines.batch import Scan, batches_of
-from candide.engines.reading import Reading
+from candide.engines.addresses import find_engine_name
+from candide.engines.batches import Scan, read_batches
+from candide.engines.reading import ReadOptions
 from candide.engines.temporal import temporal_kind_of
-from candide.errors import unknown
-from candide.model.census import Census
-from candide.model.plan import Part, Plan
-from candide.rows.kinds import Column
-from candide.rows.remarks import Remark
-from candide.rows.spelling import Spelling
-from candide.rows.table import Table
+from candide.errors import unknown_name_error
+from candide.model.counts import ModelCounts
+from candide.model.plan import Plan, PlanPart
 
 Watch = Callable[[Any, str], AbstractContextManager]
 
 
-def silent(source: Any, what: str) -> AbstractContextManager:
+def no_progress(source: Any, what: str) -> AbstractContextManager:
     """Show nothing."""
     return nullcontext()
 
@@ -49,14 +49,15 @@ class Folds(NamedTuple):
     """A division of rows into so many folds, drawn by a seed: rows of each value of ``by`` are dealt out in turn.
 
     So each fold has as many rows of a class as every other, or one more or less, and as many rows in all. With
-    a ``key`` the value of that column says the fold of a row instead (:func:`candide.rows.lots.by_key`), the same
-    whoever counts, and in whatever order rows come: rows that share a key share a fold.
+    a ``key`` the value of that column says the fold of a row instead
+    (:func:`candide.data.sampling.assign_folds_by_key`), the same whoever counts, and in whatever order rows come: rows
+    that share a key share a fold.
     """
 
     n: int
     seed: int = 0
-    by: str | None = None  # a column, that of the labels; None for rows of one kind
-    key: str | None = None  # a column of whole numbers or text
+    label_column: str | None = None  # a column, that of the labels; None for rows of one kind
+    key_column: str | None = None  # a column of whole numbers or text
     rows: FoldsOfRows | None = None  # the fold of each row, where that is known already
 
 
@@ -68,18 +69,20 @@ class Source(Protocol):
     columns: Mapping[str, str]  # the type of each, in the engine's words
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
     categories: tuple[str, ...] = ()  # columns of numbers that are declared to be categories
-    untyped: bool = False  # whether categories are read as text, and what it spells is found out after
+    is_untyped: bool = False  # whether categories are read as text, and what it spells is found out after
     has_order: bool = True  # whether rows come in the same order each time, at least once they are materialised
     takes_folds: bool = False  # whether the fold of each row can be given
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
     rows_read: int = 0  # so far, of the work that is looked on at
     passes: int = 1  # over the rows that this work makes
     n_rows: int | None = None  # there are about so many rows, where that is known without reading them
-    remarks: Sequence[Remark] = ()  # on how it is read
+    notes: Sequence[Note] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
-    spelled: Mapping[str, Spelling] = MappingProxyType({})  # how numbers and dates are, where that is not plain
+    text_formats: Mapping[str, TextFormat] = MappingProxyType({})  # how numbers and dates are, where that is not plain
 
-    spread: Mapping[str, Any] = MappingProxyType({})  # values from all over, where the first rows do not show them
+    spread_values: Mapping[str, Any] = MappingProxyType(
+        {}
+    )  # values from all over, where the first rows do not show them
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""
@@ -87,18 +90,18 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
         """Columns in Arrow record batches of about ``size`` rows; with folds, that of each row comes last."""
 
-    def look(
+    def read_head(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Remark]]:
+    ) -> tuple[Any, list[Note]]:
         """The first rows in the types in which all are read from now on, and remarks on these."""
         return self.head(n), []
 
     def read_numbers(
         self,
         names: Sequence[str],
-        spelled: Mapping[str, Spelling] | None = None,
+        text_formats: Mapping[str, TextFormat] | None = None,
         temporal: Mapping[Any, str] = MappingProxyType({}),
-    ) -> list[Remark]:
+    ) -> list[Note]:
         """Have columns read as numbers from now on, if they are not, as they were spelled before; remarks on these.
 
         ``temporal`` are those that are read as dates, or as times of day and durations.
@@ -109,7 +112,7 @@ class Source(Protocol):
         """ "date" if a column has a type of dates, "time" if it has one of times of day or durations, else ""."""
         return temporal_kind_of(self.columns[name])
 
-    def as_written(self, names: Sequence[str]) -> list[tuple[str, Any]]:
+    def original_columns(self, names: Sequence[str]) -> list[tuple[str, Any]]:
         """Of columns to pass through, the names under which they come word for word, whatever is read as a number.
 
         With the Arrow type that each has by itself; None where it is the one in which it comes.
@@ -120,15 +123,15 @@ class Source(Protocol):
         """Have rows come in the same order each time."""
         return
 
-    def thin(self, n: int) -> "tuple[Source, float]":
+    def draw_subset(self, n: int) -> "tuple[Source, float]":
         """About so many rows, drawn from all and again the same, where whoever holds them can draw; and their share."""
         return self, 1.0
 
-    def spanned(self, span: tuple[int, int] | None) -> "tuple[Source, tuple[int, int] | None]":
+    def with_span(self, span: tuple[int, int] | None) -> "tuple[Source, tuple[int, int] | None]":
         """The source of rows to be scored, of all or of a span; and the span, unless it has no other rows."""
         return self, span
 
-    def look_on(self) -> None:
+    def start_progress(self) -> None:
         """Count the rows from now on, for one who looks on."""
         self.rows_read, self.passes = 0, 1
 
@@ -148,7 +151,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
+class LabelledSource:
     """The rows to count: a source, and which of its columns are label and weight; a fold for each if they are apart."""
 
     source: Source
@@ -161,7 +164,7 @@ class Rows:
         return self.folds.n if self.folds else 1
 
     @property
-    def keep(self) -> list[str]:
+    def extra_columns(self) -> list[str]:
         """What is read beside the columns of a plan."""
         return [self.target, *([self.weight] if self.weight else [])]
 
@@ -182,12 +185,12 @@ class Work(Protocol[T]):
         """
         ...
 
-    def add(self, parts: Sequence[T]) -> T:
+    def combine(self, parts: Sequence[T]) -> T:
         """What pieces make together that follow each other."""
         ...
 
 
-class Scored(Protocol):
+class BatchScorer(Protocol):
     """What makes of a batch of rows one of a table, whose Arrow schema is known before."""
 
     @property
@@ -197,66 +200,68 @@ class Scored(Protocol):
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedSource:
     """A source that has been looked at: the plan, and what the engine should know before it counts."""
 
     plan: Plan
-    columns: list[Column] = field(default_factory=list)
-    many: list[str] = field(default_factory=list)  # columns with very many levels
-    near: dict[str, Any] = field(default_factory=dict)  # a value near the middle of each number
-    spelled: list[str] = field(default_factory=list)  # columns whose levels are counted as text, and read after
-    remarks: list[Remark] = field(default_factory=list)
-    nan: bool = True  # whether numbers are likely to be NaN
+    columns: list[ColumnSchema] = field(default_factory=list)
+    many_level_columns: list[str] = field(default_factory=list)  # columns with very many levels
+    middle_values: dict[str, Any] = field(default_factory=dict)  # a value near the middle of each number
+    text_level_columns: list[str] = field(
+        default_factory=list
+    )  # columns whose levels are counted as text, and read after
+    notes: list[Note] = field(default_factory=list)
+    has_nan: bool = True  # whether numbers are likely to be NaN
     head: Any = None  # the rows that were looked at, as an Arrow table
-    declared: frozenset[str] = frozenset()  # columns whose event models were asked for
+    declared_columns: frozenset[str] = frozenset()  # columns whose event models were asked for
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountResult:
     """The censuses of the folds, and how many rows had no label and were passed over."""
 
-    censuses: list[Census]
-    unlabelled: int = 0
+    fold_counts: list[ModelCounts]
+    n_unlabelled: int = 0
 
 
 class Engine(Protocol):
     """Who counts and who reads. ``counts`` are the tally kinds it says itself."""
 
     name: str
-    counts: frozenset[str]
-    most_columns: int = 400  # of a query: to plan a longer one takes more time than to count its rows
-    most_levels: int = 40  # and columns whose levels it counts
-    most_cells: int = 16  # of a number: a query that looks for one among more is slower than to read the column
+    tally_kinds: frozenset[str]
+    max_columns: int = 400  # of a query: to plan a longer one takes more time than to count its rows
+    max_levels: int = 40  # and columns whose levels it counts
+    max_cells: int = 16  # of a number: a query that looks for one among more is slower than to read the column
 
-    def open(self, data: Any, reading: Reading | None = None) -> Source:
+    def open(self, data: Any, reading: ReadOptions | None = None) -> Source:
         """Open whatever holds rows."""
         ...
 
-    def says(self, part: Part) -> bool:
+    def can_count(self, part: PlanPart) -> bool:
         """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
-        if part.spec.kind not in self.counts or any(encoding.python_only for encoding in part.encodings):
+        if part.spec.kind not in self.tally_kinds or any(encoding.is_python_only for encoding in part.encodings):
             return False
-        return all(one.as_written or (one.n_levels or 0) <= self.most_cells for one in part.encodings)
+        return all(one.is_read_as_text or (one.n_levels or 0) <= self.max_cells for one in part.encodings)
 
-    def own(self, plan: Plan, rows: Rows) -> list[Part]:
+    def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
         """The parts of a plan that it counts itself; none of a plan too wide for one query, which is read once."""
-        levels = sum(len(part.columns) for part in plan.parts if part.holds == "codes")
-        wide = len(plan.columns) > self.most_columns or levels > self.most_levels
-        return [] if wide else [part for part in plan.parts if self.says(part)]
+        levels = sum(len(part.columns) for part in plan.parts if part.block_kind == "codes")
+        wide = len(plan.columns) > self.max_columns or levels > self.max_levels
+        return [] if wide else [part for part in plan.parts if self.can_count(part)]
 
-    def count(self, rows: Rows, prepared: Prepared) -> Counted:
+    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
         """One census a fold (one in all without folds) of a plan whose parts it says."""
         raise NotImplementedError
 
-    def gather(self, rows: Rows, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
+    def gather(self, rows: LabelledSource, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
         """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows.
 
         With ``codes`` the engine may look up the codes of levels itself, as it does of rows to be scored.
         """
-        return work(self.score(rows.source, plan, rows.keep, folds=rows.folds, codes=codes).batches, 0)
+        return work(self.score(rows.source, plan, rows.extra_columns, folds=rows.folds, codes=codes).batches, 0)
 
-    def table(
-        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "Scored"]
+    def scored_table(
+        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "BatchScorer"]
     ) -> Any:
         """The scored rows as this engine has tables, where they stay with it; None where they come in batches.
 
@@ -279,18 +284,20 @@ class Engine(Protocol):
         With ``codes`` the engine may look up the codes of levels, and read numbers from text, itself; else text comes
         as it is, and an error can name its row.
         """
-        source, span = source.spanned(span)
-        return batches_of(source, plan, keep, folds=folds, span=span)
+        source, span = source.with_span(span)
+        return read_batches(source, plan, keep, folds=folds, span=span)
 
 
-def has_columns(
+def check_columns(
     source: Source, *, target: str | None = None, weight: str | None = None, drop: Sequence[str] = ()
 ) -> None:
     """Refuse columns that are named, and that the source does not have."""
     wanted = [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]
     for what, name in wanted:
         if name is not None and name not in source.columns:
-            raise unknown(what, name, [column for column in source.columns if name == target or column != target])
+            raise unknown_name_error(
+                what, name, [column for column in source.columns if name == target or column != target]
+            )
 
 
 _ENGINES = {  # name -> module and class, imported at first use
@@ -301,28 +308,28 @@ _ENGINES = {  # name -> module and class, imported at first use
 }
 
 
-def engine(name: str) -> Engine:
+def get_engine(name: str) -> Engine:
     """An engine by its name."""
     module, kind = _ENGINES[name]
     return getattr(import_module(module), kind)()
 
 
-def engine_for(data: Any) -> Engine:
+def find_engine(data: Any) -> Engine:
     """Who opens some data: a table in memory the array engine; an address the engine that it names; a data frame of
     Spark Spark; files, queries, other frames and relations DuckDB.
 
-    >>> engine_for("rows.csv").name, engine_for(Table.of({"x": [1.0]})).name
+    >>> find_engine("rows.csv").name, find_engine(Table.from_data({"x": [1.0]})).name
     ('duckdb', 'arrays')
-    >>> engine_for("postgresql://host/shop").name, engine_for("spark://host:7077::orders").name
+    >>> find_engine("postgresql://host/shop").name, find_engine("spark://host:7077::orders").name
     ('postgres', 'spark')
     """
     if isinstance(data, Table):
-        return engine("arrays")
-    return engine("spark" if hasattr(data, "mapInArrow") else engine_of(data) or "duckdb")
+        return get_engine("arrays")
+    return get_engine("spark" if hasattr(data, "mapInArrow") else find_engine_name(data) or "duckdb")
 
 
-def open_source(data: Any, reading: Reading | None = None) -> AbstractContextManager[Source]:
+def open_source(data: Any, reading: ReadOptions | None = None) -> AbstractContextManager[Source]:
     """Open some data by the engine that knows it; a source that is open already is used, and left open."""
     check_address_space()
     is_open = hasattr(data, "engine") and hasattr(data, "batches")
-    return nullcontext(data) if is_open else engine_for(data).open(data, reading)
+    return nullcontext(data) if is_open else find_engine(data).open(data, reading)

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from candide.engines.batch import places
+from candide.data.arrow_columns import arrow_indices, arrow_numbers
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.data.repeated_rows import DistinctRows
+from candide.data.row_hash import Hashes, hash_column, hash_rows
+from candide.data.row_sampling import choose_distinct, identities, orders, share_below
+from candide.engines.batches import iterate_columns
 from candide.model.plan import Plan
-from candide.rows.arrow import arrow_indices, arrow_numbers
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
-from candide.rows.repeats import DistinctRows
-from candide.rows.row_hash import Hashes, hash_column, hash_rows
-from candide.rows.row_sampling import choose_distinct, identities, orders, share_below
 
 IDENTITY = "identity"  # the column of a number that equal rows share
 _ORDER, _COUNT, _WEIGHT = "order", "count", "weight"
 _ALL = np.uint64(2**64 - 1)
 
 
-class RowSample(NamedTuple):
+class DrawnRows(NamedTuple):
     """Rows of a source, in their order."""
 
     table: Any  # an Arrow table in the layout of batches, and the number of each row in the source, ``row``
@@ -53,8 +53,8 @@ class DistinctDrawing:
     @classmethod
     def of(cls, plan: Plan, most: int = 1, seed: int = 0, letters: int = 1 << 62) -> "DistinctDrawing":
         """For the columns of a plan."""
-        each = [(f"f{i}", part, part.columns[j]) for i, (part, j) in enumerate(places(plan))]
-        texts = [own for own, part, _ in each if part.holds == "documents"]
+        each = [(f"f{i}", part, part.columns[j]) for i, (part, j) in enumerate(iterate_columns(plan))]
+        texts = [own for own, part, _ in each if part.block_kind == "documents"]
         return cls(most, seed, letters, {str(name): own for own, _, name in each}, texts)
 
     def hashes(self, batch: Any) -> tuple[Hashes, Hashes]:
@@ -127,23 +127,25 @@ class DistinctDrawing:
         size = np.sum([text_sizes(table[name]) for name in self.texts], axis=0)[rank]
         return min(self.most, max(1, int(np.searchsorted(np.cumsum(size), self.letters, side="right"))))
 
-    def choose(self, part: DistinctPart, n_rows: int) -> RowSample | None:
+    def choose(self, part: DistinctPart, n_rows: int) -> DrawnRows | None:
         """The distinct rows to learn from; None where rows must be drawn one by one."""
         some, share = part.table, share_below(part.bound)
         order, count, weight = (arrow_numbers(some[name]) for name in (_ORDER, _COUNT, _WEIGHT))
 
         def distinct() -> DistinctRows:
-            y = Labels.of(some["k0"]).encode(some["k0"])
+            y = Labels.from_values(some["k0"]).encode(some["k0"])
             if "fold" in some.column_names:
                 y = y + (int(y.max()) + 1) * arrow_numbers(some["fold"]).astype(np.intp)
-            return DistinctRows.of([_column(some[own]) for own in self.names.values()], y, weight, share=share)
+            return DistinctRows.from_columns(
+                [_column(some[own]) for own in self.names.values()], y, weight, share=share
+            )
 
         found = choose_distinct(order, count, distinct, share, n_rows, self.most)
         if found is None:
             return None
         at = found[0][np.argsort(arrow_numbers(some["row"])[found[0]])]
         table = some.take(arrow_indices(at)).drop_columns([_ORDER, IDENTITY, _COUNT, _WEIGHT])
-        return RowSample(table, weight[at], int(count[at].sum()), found[1])
+        return DrawnRows(table, weight[at], int(count[at].sum()), found[1])
 
 
 def text_sizes(column: Any) -> Any:

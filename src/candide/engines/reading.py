@@ -2,7 +2,7 @@
 
 One record. Every function that opens a source takes it, and the options of the command line are its fields.
 
->>> Reading(na="?").missing, Reading(na=("?", "n/a")).missing
+>>> ReadOptions(na="?").na_values, ReadOptions(na=("?", "n/a")).na_values
 (('?',), ('?', 'n/a'))
 """
 
@@ -12,7 +12,7 @@ from candide.model.settings import setting
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a source is read."""
 
     na: str | tuple[str, ...] = setting(
@@ -42,6 +42,6 @@ class Reading:
     threads: int | None = setting(None, "How many threads the reader may use.", parse=int, least=1)
 
     @property
-    def missing(self) -> tuple[str, ...]:
+    def na_values(self) -> tuple[str, ...]:
         """The texts that mean a missing value."""
         return tuple(map(str, self.na if isinstance(self.na, list | tuple) else (self.na,)))

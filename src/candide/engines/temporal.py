@@ -10,8 +10,8 @@ word, so its type is checked before any row is read.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from candide.rows.spelling import PLAIN, Spelling
-from candide.rows.temporal import is_temporal_type, not_temporal
+from candide.data.temporal import is_temporal_type, not_temporal
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 
 if TYPE_CHECKING:
     from candide.engines.base import Source
@@ -27,19 +27,19 @@ def temporal_kind_of(type_name: str) -> str:
     return "time" if lower.startswith(("time", "interval")) or is_temporal_type(lower, "time") else ""
 
 
-def check_temporal(source: "Source", temporal: Mapping[Any, str], spelled: Mapping[str, Spelling]) -> None:
+def check_temporal(source: "Source", temporal: Mapping[Any, str], spelled: Mapping[str, TextFormat]) -> None:
     """Refuse a column of another type that holds a value, where the model has dates, or times and durations."""
     for name, kind in temporal.items():
         if str(name) not in source.columns or source.temporal_kind(str(name)) == kind:
             continue
         if (found := _first_value(source, str(name))) is not None:
             row, value = found
-            raise not_temporal(value, kind, spelled.get(str(name), PLAIN), name, row)
+            raise not_temporal(value, kind, spelled.get(str(name), PLAIN_FORMAT), name, row)
 
 
 def _first_value(source: "Source", name: str) -> tuple[int, Any] | None:
     """The first value that is not missing, and its row; None where all are missing."""
-    from candide.rows.labels import is_absent
+    from candide.data.labels import is_absent
 
     start = 0
     for batch in source.batches([name], _BATCH):

@@ -1,10 +1,10 @@
 """Number, date and time formats of text columns in memory: decided by the rules for files, with the same notes.
 
->>> table = Table.of({"price": ["€ 1,787.00", "€ 79.50"] * 5, "job": ["cook", "smith"] * 5})
->>> formats = formats_of(table)
->>> formats.spelled["price"].unit, formats.read(table).numbers(("price",))[:2].ravel().tolist()
+>>> table = Table.from_data({"price": ["€ 1,787.00", "€ 79.50"] * 5, "job": ["cook", "smith"] * 5})
+>>> formats = infer_text_formats(table)
+>>> formats.text_formats["price"].unit, formats.parse_table(table).numbers(("price",))[:2].ravel().tolist()
 ('€', [1787.0, 79.5])
->>> [remark.code for remark in formats.remarks]
+>>> [remark.code for remark in formats.notes]
 ['read-as']
 """
 
@@ -14,46 +14,48 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from candide import wording
+from candide import formatting
+from candide.data.labels import is_arrow
+from candide.data.notes import Note, issue_warnings
+from candide.data.table import Name, Table
+from candide.data.text_formats import MISSING_MARKERS, PLAIN_FORMAT, TextFormat
+from candide.data.text_values import has_declared_levels, is_text, to_typed_table
 from candide.errors import InputError
-from candide.rows.labels import is_arrow
-from candide.rows.remarks import Remark, warn
-from candide.rows.spelling import NAS, PLAIN, Spelling
-from candide.rows.table import Name, Table
-from candide.rows.written import has_declared_levels, in_types, is_text
 
 if TYPE_CHECKING:
-    from candide.engines.reading import Reading
-    from candide.model.fitted import Fitted
+    from candide.engines.reading import ReadOptions
+    from candide.model.fitted import FittedModel
 
-_FEW = 64  # values that tell most of the time that a column holds words
+_N_FIRST_VALUES = 64  # values that tell most of the time that a column holds words
 
 
 @dataclass(frozen=True)
-class TextFormats:
+class ColumnTextFormats:
     """How columns of text write numbers, dates and times, and the notes on these."""
 
-    spelled: dict[str, Spelling] = field(default_factory=dict)
+    text_formats: dict[str, TextFormat] = field(default_factory=dict)
     dates: frozenset[Name] = frozenset()
     times: frozenset[Name] = frozenset()  # times of day and durations
-    remarks: list[Remark] = field(default_factory=list, compare=False)
+    notes: list[Note] = field(default_factory=list, compare=False)
 
-    def read(self, table: Table) -> Table:
+    def parse_table(self, table: Table) -> Table:
         """The same rows with numbers, dates and times in the place of text."""
-        return in_types(table, self.spelled, self.dates, self.times) if self.spelled else table
+        return to_typed_table(table, self.text_formats, self.dates, self.times) if self.text_formats else table
 
-    def of_model(self, columns: Collection[Name], dates: Collection[Name], times: Collection[Name]) -> dict[str, Any]:
+    def model_record(
+        self, columns: Collection[Name], dates: Collection[Name], times: Collection[Name]
+    ) -> dict[str, Any]:
         """What a model of some columns remembers, some of which are dates or times by their type."""
         names = {str(name) for name in columns}
-        spelled = {name: how for name, how in self.spelled.items() if name in names and how != PLAIN}
+        spelled = {name: how for name, how in self.text_formats.items() if name in names and how != PLAIN_FORMAT}
         kept = {"dates": self.dates | frozenset(dates), "times": self.times | frozenset(times)}
-        return {"spelled": spelled, **{kind: frozenset(columns) & some for kind, some in kept.items()}}
+        return {"text_formats": spelled, **{kind: frozenset(columns) & some for kind, some in kept.items()}}
 
 
-NO_FORMATS = TextFormats()
+NO_FORMATS = ColumnTextFormats()
 
 
-def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = None) -> TextFormats:
+def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions | None" = None) -> ColumnTextFormats:
     """Decide which text columns hold numbers, dates or times, from the rows that kinds of columns are decided from.
 
     Columns that ``events`` declares to be categories or text are kept as they are written.
@@ -65,24 +67,28 @@ def formats_of(table: Table, events: Any = "auto", reading: "Reading | None" = N
         return NO_FORMATS
     import pyarrow as pa
 
-    from candide.engines.duckdb import infer
-    from candide.engines.reading import Reading
-    from candide.rows.kinds import rows_of_look
+    from candide.data.column_types import schema_sample_size
+    from candide.engines.duckdb import type_inference
+    from candide.engines.reading import ReadOptions
 
-    most = rows_of_look(len(table.names))
-    heads = {text: _strings(table.head(name, most)) for text, name in names.items()}
+    most = schema_sample_size(len(table.names))
+    heads = {text: _as_strings(table.head(name, most)) for text, name in names.items()}
     heads = {text: head for text, head in heads.items() if head is not None}
     if not heads:
         return NO_FORMATS
     wanted = [str(name) for name in as_numbers]
-    read = infer.types_of(None, pa.table(heads), None, (), wanted, reading or Reading(), heads, typed=True)
-    spelled = {text: read.spelled.get(text, PLAIN) for text, kind in read.types.items() if kind != "VARCHAR"}
+    read = type_inference.infer_types(
+        None, pa.table(heads), None, (), wanted, reading or ReadOptions(), heads, typed=True
+    )
+    spelled = {
+        text: read.text_formats.get(text, PLAIN_FORMAT) for text, kind in read.types.items() if kind != "VARCHAR"
+    }
     dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
     times = {names[text] for text, kind in read.types.items() if kind in ("TIME", "INTERVAL")}
-    return TextFormats(spelled, frozenset(dates), frozenset(times), read.remarks)
+    return ColumnTextFormats(spelled, frozenset(dates), frozenset(times), read.notes)
 
 
-def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"') -> list[Remark]:
+def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"') -> list[Note]:
     """Return notes on text columns of a database that hold numbers, dates or times, and that it keeps as categories.
 
     ``head`` is an Arrow table of the first rows, ``double`` the name of the type of numbers, ``quote``
@@ -93,11 +99,11 @@ def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"'
     column 'size': numbers kept as text, such as '1.5', are categories here; to count them as numbers, store them \
 as such or convert them in a view or a query: CAST("size" AS double precision)
     """
-    from candide.engines.duckdb import infer
-    from candide.engines.reading import Reading
+    from candide.engines.duckdb import type_inference
+    from candide.engines.reading import ReadOptions
 
-    texts = head.select([name for name in names if infer.is_string(head, name)])
-    found = infer.types_of(None, texts, None, (), (), Reading(), texts.column_names, typed=True)
+    texts = head.select([name for name in names if type_inference.is_string(head, name)])
+    found = type_inference.infer_types(None, texts, None, (), (), ReadOptions(), texts.column_names, typed=True)
     types = {"DATE": "date", "TIMESTAMP": "timestamp", "TIME": "time", "INTERVAL": "interval"}
     alike: dict[tuple[str, str], list[str]] = {}
     for name, kind in found.types.items():
@@ -108,76 +114,82 @@ as such or convert them in a view or a query: CAST("size" AS double precision)
     notes = []
     for (what, kind), some in alike.items():
         first = next(value for value in texts.column(some[0]).to_pylist() if value is not None)
-        text = f"{wording.columns(some)}: {what} kept as text, such as {first!r}, are categories here"
+        text = f"{formatting.format_columns(some)}: {what} kept as text, such as {first!r}, are categories here"
         way = (
-            f"CAST({quote}{some[0]}{quote} AS {kind})" if some[0] not in found.spelled else "by its functions for text"
+            f"CAST({quote}{some[0]}{quote} AS {kind})"
+            if some[0] not in found.text_formats
+            else "by its functions for text"
         )
         remedy = f"to count them as {what}, store them as such or convert them in a view or a query: {way}"
-        notes.append(Remark("text-kept", text, some[0], remedy, tuple(some)))
+        notes.append(Note("text-kept", text, some[0], remedy, tuple(some)))
     return notes
 
 
-def stray_notes(table: Table, names: Collection[Name]) -> list[Remark]:
+def stray_notes(table: Table, names: Collection[Name]) -> list[Note]:
     """Notes on text columns, of these names, that hold numbers or dates but for a few values."""
     if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
         return []
     held = table.source if isinstance(table.source, dict) else {}
     names = [name for name in names if not has_declared_levels(held.get(name))]
-    names = [name for name in names if is_text(table.head(name, _FEW))]
+    names = [name for name in names if is_text(table.head(name, _N_FIRST_VALUES))]
     if not names:
         return []
+    from candide.data.column_types import schema_sample_size
     from candide.engines.duckdb.stray_values import stray_note
-    from candide.rows.kinds import rows_of_look
 
-    heads = {name: _strings(table.head(name, rows_of_look(len(table.names)))) for name in names}
+    heads = {name: _as_strings(table.head(name, schema_sample_size(len(table.names)))) for name in names}
     return [note for name, head in heads.items() if head is not None for note in stray_note(name, head, False)]
 
 
-def read_as_fitted(fitted: "Fitted", table: Table) -> Table:
+def read_as_fitted(fitted: "FittedModel", table: Table) -> Table:
     """Rows as a model reads them; dates in another format than that of its rows are read as in a file, with a note."""
     try:
-        return fitted.read(table)
+        return fitted.parse_table(table)
     except InputError:
         formats = _other_dates(fitted, table)
-        if not formats.spelled:
+        if not formats.text_formats:
             raise
-    read = fitted.read(formats.read(table))
-    warn(formats.remarks)
+    read = fitted.parse_table(formats.parse_table(table))
+    issue_warnings(formats.notes)
     return read
 
 
-def _other_dates(fitted: "Fitted", table: Table) -> TextFormats:
+def _other_dates(fitted: "FittedModel", table: Table) -> ColumnTextFormats:
     """The formats of text in columns of dates that are not those of the rows fitted, where all values have one."""
     import pyarrow as pa
 
-    from candide.engines.duckdb import infer
-    from candide.engines.reading import Reading
+    from candide.engines.duckdb import type_inference
+    from candide.engines.reading import ReadOptions
 
     names = {str(name): name for name, kind in fitted.temporal.items() if kind == "date" and name in table.names}
     columns = {text: table.column(name) for text, name in names.items()}
-    texts = {text: _strings(column) for text, column in columns.items() if is_text(column)}
+    texts = {text: _as_strings(column) for text, column in columns.items() if is_text(column)}
     texts = {text: column for text, column in texts.items() if column is not None and column.null_count < len(column)}
-    known = {text: fitted.spelled[text] for text in texts if text in fitted.spelled}
+    known = {text: fitted.text_formats[text] for text in texts if text in fitted.text_formats}
     if not texts:
         return NO_FORMATS
-    read = infer.numbers_of(None, pa.table(texts), known, Reading(), dict.fromkeys(texts, "date"))
-    other = {text: how for text, how in read.spelled.items() if how.date and how.date != known.get(text, PLAIN).date}
-    remedies = [one.remedy and "write dates as 2024-12-31" for one in read.remarks]  # rather than name an option
-    notes = [replace(one, remedy=remedy) for one, remedy in zip(read.remarks, remedies, strict=True)]
-    return TextFormats(other, frozenset(names[text] for text in other), remarks=notes)
+    read = type_inference.infer_number_types(None, pa.table(texts), known, ReadOptions(), dict.fromkeys(texts, "date"))
+    other = {
+        text: how
+        for text, how in read.text_formats.items()
+        if how.date and how.date != known.get(text, PLAIN_FORMAT).date
+    }
+    remedies = [one.remedy and "write dates as 2024-12-31" for one in read.notes]  # rather than name an option
+    notes = [replace(one, remedy=remedy) for one, remedy in zip(read.notes, remedies, strict=True)]
+    return ColumnTextFormats(other, frozenset(names[text] for text in other), notes=notes)
 
 
 def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], set[Name]]:
     """The columns that are declared to be categories or text, and those that are declared to be numbers."""
-    from candide.events import event_of
-    from candide.model.plan import for_each, is_one, named_events
+    from candide.events import resolve_event
+    from candide.model.plan import expand_wildcard, is_single_event, named_events
 
-    if is_one(events):
-        asked = dict.fromkeys(names, event_of(events))
+    if is_single_event(events):
+        asked = dict.fromkeys(names, resolve_event(events))
     else:
-        events = for_each(events, names)
+        events = expand_wildcard(events, names)
         asked = named_events(events) if isinstance(events, Mapping) else {}
-    as_text = {name for name, event in asked.items() if event.encoding.as_written}
+    as_text = {name for name, event in asked.items() if event.encoding.is_read_as_text}
     return as_text, asked.keys() - as_text
 
 
@@ -187,27 +199,27 @@ def text_columns(table: Table) -> list[Name]:
         return []
     held = table.source if isinstance(table.source, dict) else {}
     names = [name for name in table.names if not has_declared_levels(held.get(name))]
-    heads = {name: table.head(name, _FEW) for name in names}
+    heads = {name: table.head(name, _N_FIRST_VALUES) for name in names}
     heads |= {
         name: table.column(name) for name, head in heads.items() if is_arrow(head) and head.null_count == len(head)
     }
-    return [name for name in names if _may_spell(heads[name])]
+    return [name for name in names if _can_hold_formatted_values(heads[name])]
 
 
-def _may_spell(column: Any) -> bool:
+def _can_hold_formatted_values(column: Any) -> bool:
     """Whether a column is text, and each of some values has a digit or may stand for a missing one."""
     if not is_text(column):
         return False
     values = column.to_pylist() if is_arrow(column) else column.tolist()
     texts = [value for value in values if isinstance(value, str)]
-    return all(any(map(str.isdigit, text)) or text.strip().lower() in NAS for text in texts)
+    return all(any(map(str.isdigit, text)) or text.strip().lower() in MISSING_MARKERS for text in texts)
 
 
-def _strings(column: Any) -> Any:
+def _as_strings(column: Any) -> Any:
     """An Arrow array of text; None where a value is neither text nor missing."""
     import pyarrow as pa
 
-    from candide.rows.labels import is_absent
+    from candide.data.labels import is_absent
 
     if is_arrow(column):
         return column.cast(pa.string())

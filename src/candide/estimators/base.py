@@ -13,42 +13,42 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import NO_FORMATS, TextFormats, read_as_fitted
+from candide.data import notes
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.data.notes import Note
+from candide.data.table import Name, Table
+from candide.data.targets import MAX_CLASSES, check_number_of_classes
+from candide.engines.text_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
 from candide.errors import InputError
-from candide.estimators.turns import turn
+from candide.estimators.classifier_methods import GenerativeClassifier
+from candide.estimators.locking import lock_of
 from candide.estimators.validation import (
-    as_classes,
+    check_params,
     checked_labels,
-    checked_settings,
     checked_weights,
+    classes_array,
     feature_names,
-    frozen,
+    freeze,
 )
-from candide.estimators.verbs import Generative
 from candide.events import EventModel
-from candide.model.census import Census
-from candide.model.fitted import EstimatorRecord, Fitted
-from candide.model.plan import Part, Plan
+from candide.model.counts import ModelCounts
+from candide.model.fitted import EstimatorRecord, FittedModel
+from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
-from candide.rows import remarks
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
-from candide.rows.remarks import Remark
-from candide.rows.table import Name, Table
-from candide.rows.targets import MOST_CLASSES, check_number_of_classes
 
 if TYPE_CHECKING:
-    from candide.rows.first_rows import FirstRows
+    from candide.data.first_rows import FirstRows
 
 
-class Classifier(Generative):
+class Classifier(GenerativeClassifier):
     """A classifier that knows p(class) and p(x | class), from counts that add."""
 
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted on; None: a file does not say
-    _in_file: str = ""  # the name of its class in files
+    _record_name: str = ""  # the name of its class in files
     _first_rows: "FirstRows | None" = None  # of a stream, while they may be read in another way
-    _before: Mapping[str, Any] = MappingProxyType({})  # what a file means that does not name a parameter
+    _record_defaults: Mapping[str, Any] = MappingProxyType({})  # what a file means that does not name a parameter
 
     # What a kind of classifier gives.
 
@@ -64,28 +64,28 @@ class Classifier(Generative):
         """How counts become a model. Parameters that do not suit the counts are an error here."""
         raise NotImplementedError
 
-    def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> Census:
+    def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> ModelCounts:
         from candide.engines import arrays
 
-        return arrays.count(table, y, weight, plan=plan.with_levels(table), labels=labels).bounded()
+        return arrays.count_table(table, y, weight, plan=plan.with_levels(table), labels=labels).limit_levels()
 
     def _classes(self, y: NDArray) -> Labels:
         """The classes of rows to fit on."""
-        return Labels.of(y)
+        return Labels.from_values(y)
 
-    def _announced(self, classes: Any) -> Labels | None:
+    def _declared_classes(self, classes: Any) -> Labels | None:
         """The classes that ``partial_fit`` is told of beforehand."""
         raise NotImplementedError
 
-    def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
+    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
         """The classes of more rows."""
         raise NotImplementedError
 
-    def _formats(self, table: Table) -> TextFormats:
+    def _formats(self, table: Table) -> ColumnTextFormats:
         """How text columns of the first rows write numbers and dates."""
         return NO_FORMATS
 
-    def _remarks(self, table: Table, plan: Plan) -> list[Remark]:
+    def _notes(self, table: Table, plan: Plan) -> list[Note]:
         """What a person should see of the rows."""
         return []
 
@@ -100,17 +100,17 @@ class Classifier(Generative):
         >>> cd.NaiveBayes().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).classes_.tolist()
         ['a', 'b']
         """
-        with turn(self):
-            checked_settings(self)
+        with lock_of(self):
+            check_params(self)
             table = self._read(X)
             names = feature_names(table.names)
-            y, weight = self._labelled(table, y, sample_weight)
+            y, weight = self._check_labels_and_weights(table, y, sample_weight)
             labels = self._classes(y)
             if weight is not None and not weight.all():
                 self._classes(y[weight > 0])  # a row of weight 0 is left out, and its class may be with it
             self._check_number_of_classes(y, labels)
-            fitted = self._learned(table, y, weight, labels)
-            return self._keep(fitted, as_classes(fitted.labels, y.dtype), table.names, names)
+            fitted = self._fit_rows(table, y, weight, labels)
+            return self._set_fitted(fitted, classes_array(fitted.labels, y.dtype), table.names, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
@@ -124,49 +124,49 @@ class Classifier(Generative):
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().partial_fit([[1.0], [2.0]], ["a", "a"]).partial_fit([[8.0]], ["b"])
-        >>> model.census_.class_weight.tolist()
+        >>> model.counts_.class_weight.tolist()
         [2.0, 1.0]
         """
-        with turn(self):
-            checked_settings(self)
-            announced = self._announced(classes)
+        with lock_of(self):
+            check_params(self)
+            announced = self._declared_classes(classes)
             first = not hasattr(self, "fitted_")
-            table = self._read(X) if first else self._alike(self._read(X), self.census_.plan)
-            y, weight = self._labelled(table, y, sample_weight)
-            labels = self._stream(y, announced)
+            table = self._read(X) if first else self._match_columns(self._read(X), self.counts_.plan)
+            y, weight = self._check_labels_and_weights(table, y, sample_weight)
+            labels = self._stream_labels(y, announced)
             if first:
                 names = feature_names(table.names)
                 if announced is None:
                     self._check_number_of_classes(y, labels)
-                fitted = self._learned(table, y, weight, labels)
+                fitted = self._fit_rows(table, y, weight, labels)
                 dtype = y.dtype if classes is None else np.asarray(classes).dtype
-                self._keep(fitted, as_classes(fitted.labels, dtype), table.names, names)
-                self._first_rows = self._begin(table, y, weight)
+                self._set_fitted(fitted, classes_array(fitted.labels, dtype), table.names, names)
+                self._first_rows = self._start_first_rows(table, y, weight)
                 return self
             return self._count_more(table, y, weight, labels)
 
     def _count_more(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Self:
         """Count rows after the first chunk; all rows again if these change the kind of a column."""
         before = self._first_rows
-        rows = before.plus(table, y, weight, self._formats) if before is not None and before.has_rows else before
-        if before is not None and rows is not None and before.is_other(rows):
+        rows = before.append(table, y, weight, self._formats) if before is not None and before.has_rows else before
+        if before is not None and rows is not None and before.has_changed_schema(rows):
             labels = self.fitted_.labels.union(labels)[0]
-            fitted = self._learned(rows.table, rows.y, rows.weight, labels)
+            fitted = self._fit_rows(rows.table, rows.y, rows.weight, labels)
         else:
-            plan, table = self._plan_again(), read_as_fitted(self.fitted_, table)
+            plan, table = self._plan_for_more_rows(), read_as_fitted(self.fitted_, table)
             census = self._count(table, y, weight, plan, labels)
-            remarks.warn(self._remarks(table, plan), stacklevel=3)
-            fitted = self._with_rows(self.fitted_.plus(census), table, y, weight)
-        remarks.warn(() if rows is None else rows.remarks(), stacklevel=3)
-        self._change(fitted)
+            notes.issue_warnings(self._notes(table, plan), stacklevel=3)
+            fitted = self._relearn_if_due(self.fitted_.add_counts(census), table, y, weight)
+        notes.issue_warnings(() if rows is None else rows.notes(), stacklevel=3)
+        self._replace_counts(fitted)
         self._first_rows = rows if rows is not None and rows.undecided and rows.has_rows else None
         return self
 
-    def _begin(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
+    def _start_first_rows(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
         """The first rows, where they alone cannot say what every column is; else None."""
         return None
 
-    def unlearn(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take away rows counted earlier, as if they had never been seen.
 
         Classes and levels of which nothing is left are forgotten, unless ``classes`` or ``class_prior`` named them.
@@ -174,36 +174,36 @@ class Classifier(Generative):
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> model = cd.NaiveBayes().fit(X, y).unlearn({"age": [51], "job": [None]}, ["yes"])
-        >>> model.census_.class_weight.tolist()
+        >>> model = cd.NaiveBayes().fit(X, y).forget({"age": [51], "job": [None]}, ["yes"])
+        >>> model.counts_.class_weight.tolist()
         [2.0, 1.0]
         """
-        with turn(self):
-            table = self._read_again(X, self.census_.plan)
-            y, weight = self._labelled(table, y, sample_weight)
-            part = self._count(table, y, weight, self._plan_again(), Labels.of(y))
-            self._change(self.fitted_.minus(part))
+        with lock_of(self):
+            table = self._read_again(X, self.counts_.plan)
+            y, weight = self._check_labels_and_weights(table, y, sample_weight)
+            part = self._count(table, y, weight, self._plan_for_more_rows(), Labels.from_values(y))
+            self._replace_counts(self.fitted_.subtract_counts(part))
             self._first_rows = self._first_rows and self._first_rows.without_rows()
             return self
 
-    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
+    def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
         """What is fitted to the first rows. An estimate that cannot be had is an error, before anything is changed."""
         formats = self._formats(table)
-        table = formats.read(table)
+        table = formats.parse_table(table)
         plan = self._plan(table)
         census = self._count(table, y, weight, plan, labels)
-        known = formats.of_model(census.plan.columns, table.dates, table.times)
-        fitted = replace(self._fitted(census, len(table.names)), **known)
+        known = formats.model_record(census.plan.columns, table.dates, table.times)
+        fitted = replace(self._build_fitted(census, len(table.names)), **known)
         if census.class_weight.all():  # a class whose rows weigh nothing, or that is announced, may get rows later
-            self._settle(fitted)
-        remarks.warn([*formats.remarks, *self._remarks(table, plan)], stacklevel=3)
+            self._check_estimate(fitted)
+        notes.issue_warnings([*formats.notes, *self._notes(table, plan)], stacklevel=3)
         return fitted
 
-    def _with_rows(self, fitted: Fitted, table: Table, y: NDArray, weight: Floats | None) -> Fitted:
+    def _relearn_if_due(self, fitted: FittedModel, table: Table, y: NDArray, weight: Floats | None) -> FittedModel:
         """What is fitted once more rows are counted, which are at hand."""
         return fitted
 
-    def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
+    def _check_labels_and_weights(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
         """Labels and weights of rows to count."""
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s)", remedy="pass rows to count")
@@ -211,42 +211,44 @@ class Classifier(Generative):
 
     def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
         """Refuse labels that are a quantity or an identifier, by the rule of ``candide.fit``."""
-        if len(labels) > MOST_CLASSES:
-            from candide.rows.kinds import LOOK
+        if len(labels) > MAX_CLASSES:
+            from candide.data.column_types import SCHEMA_SAMPLE_ROWS
 
-            n_rows = min(len(y), LOOK)
+            n_rows = min(len(y), SCHEMA_SAMPLE_ROWS)
             remedy = "bin it, or declare the classes: partial_fit(X, y, classes=...)"
-            check_number_of_classes(len(Labels.of(y[:n_rows])), n_rows, remedy=remedy)
+            check_number_of_classes(len(Labels.from_values(y[:n_rows])), n_rows, remedy=remedy)
 
-    def _plan_again(self) -> Plan:
+    def _plan_for_more_rows(self) -> Plan:
         """The plan under which more rows are counted."""
-        return self.census_.plan
+        return self.counts_.plan
 
-    def _fitted(self, census: Census, n_features: int, before: Fitted | None = None) -> Fitted:
+    def _build_fitted(self, counts: ModelCounts, n_features: int, previous: FittedModel | None = None) -> FittedModel:
         """Counts under the parameters of this estimator, with what is known beside those before."""
-        parts = tuple(replace(part, event=self._event_of(part) or part.event) for part in census.plan.parts)
-        if any(part.event != other.event for part, other in zip(parts, census.plan.parts, strict=True)):
-            census = replace(census, plan=Plan(census.plan.columns, parts))
-        settings = self._settings(census.labels, n_features)
-        record = EstimatorRecord(self._in_file, self._kept_params(census.plan), n_features)
-        if before is None:
-            return Fitted(census, settings, estimator=record)
-        return replace(before.with_census(census), settings=settings, estimator=record)
+        parts = tuple(replace(part, event=self._event_of(part) or part.event) for part in counts.plan.parts)
+        if any(part.event != other.event for part, other in zip(parts, counts.plan.parts, strict=True)):
+            counts = replace(counts, plan=Plan(counts.plan.columns, parts))
+        settings = self._settings(counts.labels, n_features)
+        record = EstimatorRecord(self._record_name, self._record_params(counts.plan), n_features)
+        if previous is None:
+            return FittedModel(counts, settings, estimator=record)
+        return replace(previous.with_counts(counts), settings=settings, estimator=record)
 
-    def _event_of(self, part: Part) -> EventModel | None:
+    def _event_of(self, part: PlanPart) -> EventModel | None:
         """The event model that the parameters mean for a part; None: that of the part."""
         return self._event()
 
-    def _kept_params(self, plan: Plan) -> dict[str, Any]:
+    def _record_params(self, plan: Plan) -> dict[str, Any]:
         """The parameters for the record of the estimator: of an own class, those of the class it inherits from."""
-        ours = next(cls for cls in type(self).__mro__ if "_in_file" in vars(cls))
-        return {name: frozen(getattr(self, name)) for name in ours._get_param_names()}  # type: ignore[attr-defined]
+        ours = next(cls for cls in type(self).__mro__ if "_record_name" in vars(cls))
+        return {name: freeze(getattr(self, name)) for name in ours._get_param_names()}  # type: ignore[attr-defined]
 
-    def _settle(self, fitted: Fitted) -> None:
+    def _check_estimate(self, fitted: FittedModel) -> None:
         """An estimate that cannot be had is an error now."""
         fitted.model  # noqa: B018
 
-    def _keep(self, fitted: Fitted, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None) -> Self:
+    def _set_fitted(
+        self, fitted: FittedModel, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None
+    ) -> Self:
         self.fitted_, self.classes_, self._columns, self._first_rows = fitted, classes, columns, None
         record = fitted.estimator
         self.n_features_in_ = len(columns or ()) if record is None else record.n_features
@@ -256,38 +258,38 @@ class Classifier(Generative):
             del self.feature_names_in_
         return self
 
-    def _change(self, fitted: Fitted) -> Self:
+    def _replace_counts(self, fitted: FittedModel) -> Self:
         """Other counts of the same columns."""
-        self.fitted_ = self._fitted(fitted.census, self.n_features_in_, fitted)
-        self.classes_ = as_classes(fitted.labels, self.classes_.dtype)
+        self.fitted_ = self._build_fitted(fitted.counts, self.n_features_in_, fitted)
+        self.classes_ = classes_array(fitted.labels, self.classes_.dtype)
         return self
 
     # Algebra.
 
     @property
-    def census_(self) -> Census:
+    def counts_(self) -> ModelCounts:
         """What was counted: labels, class weights and one tally a block of columns.
 
         >>> import candide as cd
-        >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).census_.class_weight.tolist()
+        >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).counts_.class_weight.tolist()
         [2.0, 1.0]
         """
         self._check_fitted()
-        return self.fitted_.census
+        return self.fitted_.counts
 
-    def _adds_to(self, other: Any) -> bool:
+    def _can_add(self, other: Any) -> bool:
         return isinstance(other, type(self)) or (isinstance(other, Classifier) and isinstance(self, type(other)))
 
     def __add__(self, other: "Classifier") -> Self:
         """The classifier of the rows of both; labels and levels are united."""
-        return self._with(self._own + other._own) if self._adds_to(other) else NotImplemented
+        return self._copy_with(self._checked_fitted + other._checked_fitted) if self._can_add(other) else NotImplemented
 
     def __radd__(self, other: Any) -> Self:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # sum() starts with 0
 
     def __sub__(self, part: "Classifier") -> Self:
         """The classifier without the rows of ``part``, which must have been counted in it."""
-        return self._with(self._own - part._own) if self._adds_to(part) else NotImplemented
+        return self._copy_with(self._checked_fitted - part._checked_fitted) if self._can_add(part) else NotImplemented
 
     def scale(self, factor: float) -> Self:
         """The classifier in which every row so far counts ``factor`` times: forgetting, at 0.99 a day, say.
@@ -296,23 +298,23 @@ class Classifier(Generative):
         >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).scale(0.5).class_count_.tolist()
         [1.0, 0.5]
         """
-        return self._with(self._own.scale(factor))
+        return self._copy_with(self._checked_fitted.scale(factor))
 
     @property
-    def _own(self) -> Fitted:
+    def _checked_fitted(self) -> FittedModel:
         """What is fitted, with its counts."""
         self._check_fitted()
         return self.fitted_
 
-    def _with(self, changed: Fitted, **params: Any) -> Self:
+    def _copy_with(self, changed: FittedModel, **params: Any) -> Self:
         """A classifier of other counts of the same columns, or with other parameters."""
         other = self._unfitted().set_params(**params)
-        checked_settings(other)
-        fitted = other._fitted(changed.census, self.n_features_in_, changed)
+        check_params(other)
+        fitted = other._build_fitted(changed.counts, self.n_features_in_, changed)
         if len(fitted.labels):  # where nothing is left, something may be added
             fitted.model  # noqa: B018  an estimate that cannot be had is an error now
         names = getattr(self, "feature_names_in_", None)
-        return other._keep(fitted, as_classes(fitted.labels, self.classes_.dtype), self._columns, names)
+        return other._set_fitted(fitted, classes_array(fitted.labels, self.classes_.dtype), self._columns, names)
 
     # Files.
 
@@ -343,36 +345,36 @@ class Classifier(Generative):
 
         self._check_fitted()
         fitted = self.fitted_
-        if fitted.estimator is None or fitted.estimator.name != self._in_file:  # made of counts from elsewhere
-            plan = fitted.census.plan if fitted.has_counts else fitted.plan
-            record = EstimatorRecord(self._in_file, self._kept_params(plan), self.n_features_in_)
+        if fitted.estimator is None or fitted.estimator.name != self._record_name:  # made of counts from elsewhere
+            plan = fitted.counts.plan if fitted.has_counts else fitted.plan
+            record = EstimatorRecord(self._record_name, self._record_params(plan), self.n_features_in_)
             fitted = replace(fitted, estimator=record)
         store.save(fitted, path, detail=detail, provenance=provenance, force=force)
 
     @classmethod
-    def of(cls, fitted: Fitted) -> Self:
+    def from_fitted(cls, fitted: FittedModel) -> Self:
         """The estimator of counts that one of this class made: read from a file, say.
 
         >>> import candide as cd
         >>> model = cd.GaussianBayes("tied").fit([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"])
-        >>> cd.GaussianBayes.of(model.fitted_).predict([[8.0, 8.0]]).tolist()
+        >>> cd.GaussianBayes.from_fitted(model.fitted_).predict([[8.0, 8.0]]).tolist()
         ['b']
         """
         record = fitted.estimator
-        if record is None or record.name != cls._in_file:
+        if record is None or record.name != cls._record_name:
             raise InputError(f"these counts were not made by {cls.__name__}", remedy="use NaiveBayes.of for them")
-        return cls(**{**cls._before, **record.params})._adopt(fitted)
+        return cls(**{**cls._record_defaults, **record.params})._adopt_fitted(fitted)
 
-    def _adopt(self, fitted: Fitted) -> Self:
+    def _adopt_fitted(self, fitted: FittedModel) -> Self:
         """This estimator of counts that were made under its parameters; an error where they were not."""
-        plan, record = fitted.census.plan if fitted.has_counts else fitted.plan, fitted.estimator
+        plan, record = fitted.counts.plan if fitted.has_counts else fitted.plan, fitted.estimator
         n_features = len(plan.columns) if record is None else record.n_features
         settings = self._settings(fitted.labels, n_features)
         if any(self._event_of(part) not in (None, part.event) for part in plan.parts) or (
-            frozen(vars(settings)) != frozen(vars(fitted.settings))
+            freeze(vars(settings)) != freeze(vars(fitted.settings))
         ):
             raise InputError(f"these counts were not made by {self!r}", remedy="use NaiveBayes.of for them")
         columns: tuple[Name, ...] | None = plan.columns
         if len(plan.columns) != n_features:  # of columns left out a file keeps no names
             columns = tuple(range(n_features)) if all(isinstance(name, int) for name in plan.columns) else None
-        return self._keep(fitted, fitted.labels.array, columns, feature_names(plan.columns))
+        return self._set_fitted(fitted, fitted.labels.array, columns, feature_names(plan.columns))

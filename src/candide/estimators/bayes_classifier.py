@@ -6,25 +6,25 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import formatting
+from candide.data import notes
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.data.notes import Note
+from candide.data.table import Table
 from candide.engines.text_formats import NO_FORMATS, read_as_fitted
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.weighted import Weighted
-from candide.model.fitted import Fitted, missing_column
-from candide.model.plan import Plan, is_one
+from candide.estimators.weighted import WeightedClassifier
+from candide.model.fitted import FittedModel, missing_column_error
+from candide.model.plan import Plan, is_single_event
 from candide.model.settings import Settings
-from candide.rows import remarks
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
-from candide.rows.remarks import Remark
-from candide.rows.table import Table
 
-_DOCUMENTS = 5  # times as many rows as other voices, that words, which are very many, are learned from
+_DOCUMENTS_PER_SAMPLE_ROW = 5  # times as many rows as other voices, that words, which are very many, are learned from
 _FEW_FIRST_ROWS = 1_000  # from which partial_fit chooses kinds, bins and interactions with a warning
 
 
-class BayesClassifier(Weighted):
+class BayesClassifier(WeightedClassifier):
     """A Bayes classifier for any table, whose columns may depend on each other. Its score is a sum that can be read.
 
     Parameters
@@ -58,28 +58,28 @@ class BayesClassifier(Weighted):
     >>> first, rest = {"a": X["a"][:300], "b": X["b"][:300]}, {"a": X["a"][300:], "b": X["b"][300:]}
     >>> one = cd.BayesClassifier().fit(first, y[:300])
     >>> both = one + cd.BayesClassifier(like=one).fit(rest, y[300:])
-    >>> both.census_.n_rows, both.weigh(X, y).fitted_
+    >>> both.counts_.n_rows, both.reweight(X, y).fitted_
     (400, <Fitted to None, Census of 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
     """
 
-    _in_file = "BayesClassifier"
+    _record_name = "BayesClassifier"
 
     def __init__(
         self,
         events: Any = "auto",
         class_prior: Any = "jeffreys",
-        priors: Any = None,
-        sets: bool = True,
-        rows: int = 20_000,
+        param_priors: Any = None,
+        interactions: bool = True,
+        sample_rows: int = 20_000,
         random_state: int = 0,
         like: Any = None,
         calibration: str | None = None,
     ):
         self.events = events
         self.class_prior = class_prior
-        self.priors = priors
-        self.sets = sets
-        self.rows = rows
+        self.param_priors = param_priors
+        self.interactions = interactions
+        self.sample_rows = sample_rows
         self.random_state = random_state
         self.like = like
         self.calibration = calibration
@@ -94,20 +94,20 @@ class BayesClassifier(Weighted):
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
         >>> model = cd.BayesClassifier().partial_fit(X, y)
-        >>> model.partial_fit(X[:4], y[:4]).fitted_.voices.said(40)
+        >>> model.partial_fit(X[:4], y[:4]).fitted_.term_weights.training_summary(40)
         'weights learned on 36 of 40 rows'
-        >>> model.partial_fit(X, y).fitted_.voices.said(76)
+        >>> model.partial_fit(X, y).fitted_.term_weights.training_summary(76)
         'weights learned on 36 of 76 rows'
         """
         first = not hasattr(self, "fitted_")
         super().partial_fit(X, y, classes, sample_weight)
-        if first and self.like is None and (n := self.census_.n_rows) < _FEW_FIRST_ROWS:
-            text = f"column kinds, bins and interactions were chosen from the first {wording.plural(n)} and stay so"
+        if first and self.like is None and (n := self.counts_.n_rows) < _FEW_FIRST_ROWS:
+            text = f"column kinds, bins and interactions were chosen from the first {formatting.format_count(n)} and stay so"
             remedy = f"start with {_FEW_FIRST_ROWS:,} rows or more, or pass like= a model fitted to more rows"
-            remarks.warn([Remark("few-first-rows", text, remedy=remedy)])
+            notes.issue_warnings([Note("few-first-rows", text, remedy=remedy)])
         return self
 
-    def typical_rows(self) -> dict[Any, list[Any]]:
+    def prototypes(self) -> dict[Any, list[Any]]:
         """The rows with which others are compared, in the units of the columns: ``pandas.DataFrame`` makes a table.
 
         ``speaks_for`` is the class for which a row just like it speaks most, ``nats`` by how much more than for the
@@ -116,14 +116,14 @@ class BayesClassifier(Weighted):
         >>> import numpy as np
         >>> import candide as cd
         >>> X = np.random.default_rng(0).normal(size=(400, 2))
-        >>> rows = cd.BayesClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, (X**2).sum(axis=1) < 1).typical_rows()
+        >>> rows = cd.BayesClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, (X**2).sum(axis=1) < 1).prototypes()
         >>> list(rows), len(rows["nats"])
         (['typical_row', 'a', 'b', 'speaks_for', 'nats'], 64)
         """
-        from candide.explain.typical import typical_rows
+        from candide.explain.prototypes import prototype_rows
 
         self._check_fitted()
-        return typical_rows(self.fitted_)
+        return prototype_rows(self.fitted_)
 
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,), of the columns' own laws: a weighted score is no density.
@@ -133,7 +133,7 @@ class BayesClassifier(Weighted):
         >>> model.log_density([[1.5], [8.5]]).shape
         (2,)
         """
-        return self._story.log_density(X)
+        return self._generative_model.log_density(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the columns' own laws; of a bin its middle.
@@ -144,13 +144,13 @@ class BayesClassifier(Weighted):
         >>> list(rows), len(labels)
         (['a'], 3)
         """
-        return self._story.sample(n_samples, random_state)
+        return self._generative_model.sample(n_samples, random_state)
 
     @property
-    def _story(self) -> NaiveBayes:
+    def _generative_model(self) -> NaiveBayes:
         """Naive Bayes of the same columns."""
         self._check_fitted()
-        return NaiveBayes.of(self.fitted_.story)
+        return NaiveBayes.from_fitted(self.fitted_.generative_model)
 
     def _read(self, X: Any) -> Table:
         table = super()._read(X)
@@ -159,44 +159,53 @@ class BayesClassifier(Weighted):
             raise InputTypeError(what, remedy=remedy)
         return table
 
-    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
-        from candide.rows.kinds import inspect
-        from candide.tasks.models import plan_like
+    def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
+        from candide.data.column_types import infer_columns
+        from candide.store.models import resolve_plan
 
-        like, known = (None, None) if self.like is None else plan_like(self.like)
+        like, known = (None, None) if self.like is None else resolve_plan(self.like)
         if like is not None:
-            self._check_alike(table, like)
-            if known is not None and known.voices is None:
+            self._check_like(table, like)
+            if known is not None and known.term_weights is None:
                 remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
                 raise InputError("like is a model without weights", value=self.like, remedy=remedy)
             table = table if known is None else read_as_fitted(known, table)
         formats = self._formats(table) if like is None else NO_FORMATS
-        table = formats.read(table)
-        given = {"events": self.events, "sets": self.sets, "calibration": self.calibration}
-        fitted = self._weighed(table, y, weight, labels, like, **given)
+        table = formats.parse_table(table)
+        given = {"events": self.events, "interactions": self.interactions, "calibrate": self._calibrator()}
+        fitted = self._fit_weighted(table, y, weight, labels, like, **given)
         if known is not None:
-            fitted = replace(fitted, spelled=known.spelled, na=known.na)
+            fitted = replace(fitted, text_formats=known.text_formats, na=known.na)
         if like is None:
-            fitted = replace(fitted, **formats.of_model(fitted.census.plan.columns, fitted.dates, fitted.times))
-            columns = [] if is_one(self.events) else inspect(table)
-            remarks.warn([*formats.remarks, *self._of_columns(columns, table)], stacklevel=3)
+            fitted = replace(fitted, **formats.model_record(fitted.counts.plan.columns, fitted.dates, fitted.times))
+            columns = [] if is_single_event(self.events) else infer_columns(table)
+            notes.issue_warnings([*formats.notes, *self._column_notes(columns, table)], stacklevel=3)
         return fitted
 
-    @property
-    def _documents(self) -> int:
-        return _DOCUMENTS * self.rows
+    def _calibrator(self) -> Any:
+        """The calibration on held-out rows that the parameters ask for."""
+        if not self.calibration:
+            return None
+        from candide.validation.held_out import check_calibration, held_out_calibrator
 
-    def _check_alike(self, table: Table, plan: Plan) -> None:
+        check_calibration(self.calibration, "bayes", Settings(class_prior=self.class_prior))
+        return held_out_calibrator(self.calibration, self.events, self.interactions, self.random_state)
+
+    @property
+    def _max_documents(self) -> int:
+        return _DOCUMENTS_PER_SAMPLE_ROW * self.sample_rows
+
+    def _check_like(self, table: Table, plan: Plan) -> None:
         if self.events != "auto":
             raise InputError("events and like both say how columns are counted", remedy="pass one of them")
         there = set(table.names)
         for name in plan.columns:
             if name not in there:
-                raise missing_column(name, plan)
+                raise missing_column_error(name, plan)
 
-    def _kept_params(self, plan: Plan) -> dict[str, Any]:
+    def _record_params(self, plan: Plan) -> dict[str, Any]:
         """The plan says what ``like`` said, which may be a model of any size."""
-        return {name: value for name, value in super()._kept_params(plan).items() if name != "like"}
+        return {name: value for name, value in super()._record_params(plan).items() if name != "like"}
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted one with the same parameters, and with ``like`` as it is: a clone of that would know nothing."""
@@ -220,4 +229,4 @@ class BayesClassifier(Weighted):
         return tags
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        return Settings(class_prior=self.class_prior, priors=self.priors)
+        return Settings(class_prior=self.class_prior, param_priors=self.param_priors)

@@ -16,16 +16,16 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Perceptron
 from threadpoolctl import threadpool_limits
 
+from candide.data.column_types import infer_columns
+from candide.data.labels import Labels
+from candide.data.table import Name, Table
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels
-from candide.model.plan import Part, make_plan
-from candide.rows.kinds import inspect
-from candide.rows.labels import Labels
-from candide.rows.table import Name, Table
+from candide.model.plan import PlanPart, make_plan
 
-_TEST_SHARE = 1 / 3
-_BAND = (10, 90)  # percentiles of the draws
+_TEST_FRACTION = 1 / 3
+_BAND_PERCENTILES = (10, 90)  # percentiles of the draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +54,14 @@ class LearningCurves:
     @property
     def low(self) -> NDArray[np.float64]:
         """(name, size) error that one draw in ten stays below."""
-        return np.percentile(self.errors, _BAND[0], axis=2)
+        return np.percentile(self.errors, _BAND_PERCENTILES[0], axis=2)
 
     @property
     def high(self) -> NDArray[np.float64]:
         """(name, size) error that one draw in ten exceeds."""
-        return np.percentile(self.errors, _BAND[1], axis=2)
+        return np.percentile(self.errors, _BAND_PERCENTILES[1], axis=2)
 
-    def crossings(self, sure: float = 2.0) -> dict[str, float | None]:
+    def crossings(self, confidence: float = 2.0) -> dict[str, float | None]:
         """For each other classifier the number of rows from which on it is ahead of the first, None if it never is.
 
         0 means ahead from the start. Between two sizes the mean errors are joined by straight lines in log m. To be
@@ -73,13 +73,13 @@ class LearningCurves:
         >>> {name: round(rows) for name, rows in curves.crossings().items()}
         {'logistic regression': 20}
         """
-        return {name: self._crossing(i, sure) for i, name in enumerate(self.names) if i}
+        return {name: self._crossing(i, confidence) for i, name in enumerate(self.names) if i}
 
-    def _crossing(self, other: int, sure: float) -> float | None:
+    def _crossing(self, other: int, confidence: float) -> float | None:
         gap = self.errors[other] - self.errors[0]  # (size, draw) positive where the first leads
         mean, draws = gap.mean(axis=1), gap.shape[1]
         noise = gap[-1].std(ddof=1) / np.sqrt(draws) if draws > 1 else 0.0
-        if not mean[-1] < -sure * noise:
+        if not mean[-1] < -confidence * noise:
             return None
         behind = np.flatnonzero(mean >= 0)
         if not len(behind):
@@ -88,18 +88,18 @@ class LearningCurves:
         share = mean[i] / (mean[i] - mean[i + 1])
         return float(np.exp(np.log(self.sizes[i]) * (1 - share) + np.log(self.sizes[i + 1]) * share))
 
-    def verdict(self, other: str, sure: float = 2.0) -> str:
+    def describe_comparison(self, other: str, confidence: float = 2.0) -> str:
         """How the first classifier does against another: "stays ahead", "ahead, then behind from 40", "even", ...
 
         >>> errors = np.array([[[0.3], [0.2], [0.2]], [[0.5], [0.2], [0.1]]])
-        >>> LearningCurves(np.array([10, 20, 40]), ("naive Bayes", "other"), errors).verdict("other")
+        >>> LearningCurves(np.array([10, 20, 40]), ("naive Bayes", "other"), errors).describe_comparison("other")
         'ahead, then behind from 20'
         """
         i = self.names.index(other)
         gap = self.errors[i] - self.errors[0]
         mean, noise = gap.mean(axis=1), gap.std(axis=1, ddof=1) / np.sqrt(gap.shape[1]) if gap.shape[1] > 1 else 0.0
-        ahead, behind = mean > sure * noise, mean < -sure * noise
-        crossing = self._crossing(i, sure)
+        ahead, behind = mean > confidence * noise, mean < -confidence * noise
+        crossing = self._crossing(i, confidence)
         if crossing is not None:
             before = "ahead" if ahead.any() else "even"
             return f"{before}, then behind from {crossing:.0f}" if crossing else "behind throughout"
@@ -140,24 +140,24 @@ def learning_curves(
 
     Examples
     --------
-    >>> from candide.demo import rows
-    >>> curves = learning_curves(*rows(600, seed=0), sizes=[15, 60, 240], draws=5)
+    >>> from candide.demo import garden_rows
+    >>> curves = learning_curves(*garden_rows(600, seed=0), sizes=[15, 60, 240], draws=5)
     >>> curves.names, curves.mean.shape
     (('naive Bayes', 'logistic regression', 'perceptron'), (3, 3))
     >>> bool((curves.mean[0] <= curves.mean[2]).all())  # these rows follow naive Bayes' own story
     True
     """
-    table = Table.of(X)
-    labels = Labels.of(checked_labels(y, table.n_rows))
+    table = Table.from_data(X)
+    labels = Labels.from_values(checked_labels(y, table.n_rows))
     codes = labels.encode(checked_labels(y, table.n_rows))
     if len(labels) < 2:
         raise InputError("learning curves need two classes or more; y has one")
     if draws < 1:
         raise InputError(f"draws must be at least 1, got {draws}")
-    n_test = round(table.n_rows * _TEST_SHARE)
+    n_test = round(table.n_rows * _TEST_FRACTION)
     chosen = _checked_sizes(sizes, table.n_rows - n_test, len(labels))
-    rows = _Rows.of(table)
-    ready = {name: rows.with_events(model) for name, model in (models or usual()).items()}
+    rows = _EncodedTable.from_table(table)
+    ready = {name: rows.with_events(model) for name, model in (models or default_models()).items()}
     errors = np.empty((len(ready), len(chosen), draws))
     with threadpool_limits(1):  # of BLAS: on matrices this small its threads cost more than they bring
         for draw in range(draws):
@@ -168,14 +168,14 @@ def learning_curves(
     return LearningCurves(np.array(chosen), tuple(ready), errors)
 
 
-def _error(model: Any, rows: "_Rows", codes: NDArray, train: NDArray, test: NDArray) -> float:
+def _error(model: Any, rows: "_EncodedTable", codes: NDArray, train: NDArray, test: NDArray) -> float:
     """The share of the test rows that a model fitted on the training rows gets wrong."""
-    view = rows.columns if isinstance(model, NaiveBayes) else rows.encoded
+    view = rows.columns if isinstance(model, NaiveBayes) else rows.encode
     seen, asked = view(train, test)
     return float(np.mean(clone(model).fit(seen, codes[train]).predict(asked) != codes[test]))
 
 
-def usual() -> dict[str, Any]:
+def default_models() -> dict[str, Any]:
     """The three that Ng and Jordan, and every lecture, compare."""
     return {
         "naive Bayes": NaiveBayes(),
@@ -185,7 +185,7 @@ def usual() -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _EncodedTable:
     """A table of numbers and level codes, both as floats, NaN where absent."""
 
     names: tuple[Name, ...]
@@ -194,15 +194,15 @@ class _Rows:
     events: dict[Name, Any]
 
     @classmethod
-    def of(cls, table: Table) -> "_Rows":
-        plan = make_plan(table, "auto", inspect(table))
+    def from_table(cls, table: Table) -> "_EncodedTable":
+        plan = make_plan(table, "auto", infer_columns(table))
         columns, sizes, events = {}, {}, {}
         for part in plan.parts:
-            if part.holds == "documents":
+            if part.block_kind == "documents":
                 raise InputError(f"column {part.columns[0]!r} is text; learning curves take numbers and categories")
             for name in part.columns:
                 encoding = part.event.encoding.learn(table.column(name))
-                values = np.asarray(Part(part.event, (name,), (encoding,)).block(table), float)[:, 0]
+                values = np.asarray(PlanPart(part.event, (name,), (encoding,)).block(table), float)[:, 0]
                 columns[name] = values if encoding.n_levels is None else np.where(values < 0, np.nan, values)
                 sizes[name], events[name] = encoding.n_levels or 0, part.event
         return cls(tuple(columns), np.column_stack(list(columns.values())), np.array(list(sizes.values())), events)
@@ -218,7 +218,7 @@ class _Rows:
         """Some rows by column."""
         return [dict(zip(self.names, self.values[part].T, strict=True)) for part in parts]
 
-    def encoded(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> list[NDArray]:
+    def encode(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> list[NDArray]:
         """Some rows as a matrix for models of numbers, by the means and deviations of the training rows."""
         numbers = self.values[:, self.levels == 0]
         seen = numbers[train]

@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from candide import store
+from candide.data import notes
 from candide.errors import CandideError, ModelFileError
-from candide.model.fitted import Fitted
-from candide.model.settings import DEFAULT_MODEL, usual
-from candide.rows import remarks
+from candide.model.fitted import FittedModel
+from candide.model.settings import DEFAULT_MODEL, default_settings
 
 if TYPE_CHECKING:
     from candide.estimators.base import Classifier
@@ -53,20 +53,20 @@ def fit(
     >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
     'no'
     """
-    from candide.estimators.options import settings_and_reading
-    from candide.tasks.learn import learn
+    from candide.estimators.options import split_options
+    from candide.operations.fit import fit_model
 
     if like is not None:
-        from candide.tasks.alike import model_like
+        from candide.operations.fit_like import resolve_model_kind
 
-        model = model_like(like, model)
-    settings, reading = settings_and_reading(
-        options, usual(model), ("model", "events", "drop", "weight", "calibration", "like")
+        model = resolve_model_kind(like, model)
+    settings, reading = split_options(
+        options, default_settings(model), ("model", "events", "drop", "weight", "calibration", "like")
     )
     how = {"events": events, "drop": drop, "weight": weight, "settings": settings, "reading": reading}
-    learned = learn(source, target, model=model, calibration=calibration, like=like, **how)
-    remarks.warn(learned.remarks)
-    return estimator_of(learned.fitted)
+    learned = fit_model(source, target, model=model, calibration=calibration, like=like, **how)
+    notes.issue_warnings(learned.notes)
+    return build_estimator(learned.fitted)
 
 
 def load(path: str | os.PathLike) -> "Classifier":
@@ -78,20 +78,20 @@ def load(path: str | os.PathLike) -> "Classifier":
     >>> cd.load(path).predict([[8.0]]).tolist()
     ['b']
     """
-    return estimator_of(store.load(path), os.fspath(path))
+    return build_estimator(store.load(path), os.fspath(path))
 
 
-def estimator_of(fitted: Fitted, name: str = "this model") -> "Classifier":
+def build_estimator(fitted: FittedModel, name: str = "this model") -> "Classifier":
     """The estimator that a model says it is of; without a word a NaiveBayes."""
     record = fitted.estimator
     if record is None:
         from candide.estimators.naive_bayes import NaiveBayes
 
-        return NaiveBayes.of(fitted)
+        return NaiveBayes.from_fitted(fitted)
     cls: Any = getattr(import_module("candide"), record.name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what was said when it was fitted
-            return cls(**record.params)._adopt(fitted)
+            return cls(**record.params)._adopt_fitted(fitted)
     except (CandideError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{name}: its parameters are none of {record.name}: {error}") from None

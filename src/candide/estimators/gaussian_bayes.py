@@ -49,7 +49,7 @@ class GaussianBayes(NaiveBayes):
     True
     """
 
-    _in_file = "GaussianBayes"
+    _record_name = "GaussianBayes"
     select = None  # all columns, or it is another model
 
     def __init__(
@@ -60,14 +60,14 @@ class GaussianBayes(NaiveBayes):
         fixed: float = 1.0,
         class_prior: Any = "empirical",
         estimate: Any = "predictive",
-        priors: Any = None,
+        param_priors: Any = None,
     ):
         self.covariance = covariance
         self.shrinkage = shrinkage
         self.fixed = fixed
         self.class_prior = class_prior
         self.estimate = estimate
-        self.priors = priors
+        self.param_priors = param_priors
 
     @property
     def events(self) -> Gaussian:

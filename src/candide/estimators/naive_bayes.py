@@ -7,27 +7,33 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import TextFormats, declared_columns, formats_of, read_as_fitted, stray_notes
-from candide.errors import InputError, unknown
+from candide.data import notes
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.data.notes import Note
+from candide.data.table import Name, Table
+from candide.engines.text_formats import (
+    ColumnTextFormats,
+    declared_columns,
+    infer_text_formats,
+    read_as_fitted,
+    stray_notes,
+)
+from candide.errors import InputError, unknown_name_error
 from candide.estimators.base import Classifier
-from candide.estimators.validation import by_position, check_width, checked_classes, feature_names
+from candide.estimators.validation import check_width, checked_classes, feature_names, warn_by_position
 from candide.events import EventModel
-from candide.model.fitted import Fitted, missing_column
+from candide.model.fitted import FittedModel, missing_column_error
 from candide.model.input_columns import compare_columns
-from candide.model.plan import Part, Plan, for_each, is_one, make_plan, named_events
+from candide.model.plan import Plan, PlanPart, expand_wildcard, is_single_event, make_plan, named_events
 from candide.model.settings import Settings
-from candide.rows import remarks
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
-from candide.rows.remarks import Remark
-from candide.rows.table import Name, Table
 
 if TYPE_CHECKING:
-    from candide.explain.terms import TopTerm
-    from candide.rows.first_rows import FirstRows
-    from candide.rows.kinds import Column
+    from candide.data.column_types import ColumnSchema
+    from candide.data.first_rows import FirstRows
+    from candide.explain.words import TopWord
 
-_MANY = 64  # entries of ``events``, from which on a file has them in its plan alone
+_MAX_RECORDED_EVENTS = 64  # entries of ``events``, from which on a file has them in its plan alone
 
 
 class NaiveBayes(Classifier):
@@ -60,33 +66,33 @@ class NaiveBayes(Classifier):
 
     >>> older = {"age": [70], "job": ["smith"]}
     >>> both = model + cd.NaiveBayes().partial_fit(older, ["yes"])
-    >>> both.census_.class_weight.tolist()
+    >>> both.counts_.class_weight.tolist()
     [2.0, 5.0]
-    >>> both.scale(0.5).census_.class_weight.tolist()
+    >>> both.scale(0.5).counts_.class_weight.tolist()
     [1.0, 2.5]
     >>> rows, labels = both.sample(3, random_state=0)
     >>> sorted(rows), len(labels)
     (['age', 'job'], 3)
     """
 
-    _in_file = "NaiveBayes"
-    _decides_kinds: ClassVar[bool] = True  # of its columns, by the rows: a subclass may have a rule of its own
+    _record_name = "NaiveBayes"
+    _infers_column_types: ClassVar[bool] = True  # of its columns, by the rows: a subclass may have a rule of its own
 
     def __init__(
         self,
         events: Any = "auto",
         class_prior: Any = "empirical",
         estimate: Any = "predictive",
-        priors: Any = None,
+        param_priors: Any = None,
         select: int | str | None = None,
     ):
         self.events = events
         self.class_prior = class_prior
         self.estimate = estimate
-        self.priors = priors
+        self.param_priors = param_priors
         self.select = select
 
-    def with_prior(self, priors: Any = None, **settings: Any) -> Self:
+    def with_prior(self, param_priors: Any = None, **settings: Any) -> Self:
         """The same counts under other priors, or other settings, such as ``class_prior``: a new classifier.
 
         What is not given stays; ``select`` of as many columns as there are takes them all.
@@ -101,11 +107,13 @@ class NaiveBayes(Classifier):
         """
         for name in settings:
             if name not in self.get_params(deep=False):
-                raise unknown("setting", name, [one.name for one in fields(Settings)])
-        changes = {"priors": priors, **settings}
-        return self._with(self._own, **{name: value for name, value in changes.items() if value is not None})
+                raise unknown_name_error("setting", name, [one.name for one in fields(Settings)])
+        changes = {"param_priors": param_priors, **settings}
+        return self._copy_with(
+            self._checked_fitted, **{name: value for name, value in changes.items() if value is not None}
+        )
 
-    def top_terms(self, label: Any, n: int = 10, *, column: Any = None) -> "list[TopTerm]":
+    def top_words(self, label: Any, limit: int = 10, *, column: Any = None) -> "list[TopWord]":
         """The terms of a column of text that speak most for a class: by log-odds against all others, with counts.
 
         ``column`` may be left out where there is one column of text only.
@@ -113,35 +121,35 @@ class NaiveBayes(Classifier):
         >>> import candide as cd
         >>> mail = {"body": ["free prize inside for you", "see you at five then", "a free prize for all"]}
         >>> model = cd.NaiveBayes({"body": "text"}).fit(mail, ["spam", "ham", "spam"])
-        >>> [t.term for t in model.top_terms("spam", 3)]
+        >>> [t.word for t in model.top_words("spam", 3)]
         ['for', 'free', 'prize']
         """
-        from candide.explain.terms import top_terms
+        from candide.explain.words import top_words
 
         self._check_fitted()
-        return top_terms(self.fitted_, column, label, n)
+        return top_words(self.fitted_, column, label, limit)
 
     @classmethod
-    def of(cls, fitted: Fitted) -> Self:
+    def from_fitted(cls, fitted: FittedModel) -> Self:
         """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file.
 
         >>> import candide as cd
         >>> from candide.demo import garden
-        >>> cd.NaiveBayes.of(Fitted(garden())).classes_.tolist()
+        >>> cd.NaiveBayes.from_fitted(FittedModel(garden())).classes_.tolist()
         ['lavender', 'sage', 'thyme']
         """
-        if cls._in_file != NaiveBayes._in_file:
-            return super().of(fitted)
-        plan, settings = fitted.census.plan if fitted.has_counts else fitted.plan, fitted.settings
+        if cls._record_name != NaiveBayes._record_name:
+            return super().from_fitted(fitted)
+        plan, settings = fitted.counts.plan if fitted.has_counts else fitted.plan, fitted.settings
         self = cls(_events(plan), **vars(settings))
         all_ints = all(isinstance(name, int) for name in plan.columns)
         columns = tuple(range(int(max(plan.columns)) + 1)) if all_ints else plan.columns
-        self._keep(fitted, fitted.labels.array, columns, feature_names(columns))
+        self._set_fitted(fitted, fitted.labels.array, columns, feature_names(columns))
         self.n_features_in_ = len(columns)
         return self
 
     def _read(self, X: Any) -> Table:
-        table = Table.of(X)
+        table = Table.from_data(X)
         if not table.names:
             shape = f"(shape=({table.n_rows}, 0))"
             raise InputError(f"Found array with 0 feature(s) {shape} while a minimum of 1 is required.")
@@ -150,70 +158,70 @@ class NaiveBayes(Classifier):
     def _read_to_score(self, X: Any, stacklevel: int) -> Table:
         """Rows to be scored; a column that they lack is missing in every row, with a warning."""
         table, plan = self._read(X), self.fitted_.plan
-        if table.names != self._columns and _are_named(plan.columns) and _are_named(table.names):
+        if table.names != self._columns and _has_names(plan.columns) and _has_names(table.names):
             ignored = [*(self._columns or ()), self.fitted_.target]
-            remarks.warn(compare_columns("X", table.names, plan.columns, ignored), stacklevel)
+            notes.issue_warnings(compare_columns("X", table.names, plan.columns, ignored), stacklevel)
             absent = set(plan.columns) - set(table.names)
             columns = {name: table.column(name) for name in table.names if absent}
             gaps = {name: np.full(table.n_rows, None, object) for name in plan.columns if name in absent}
-            table = Table.of(columns | gaps) if absent else table
-        return read_as_fitted(self.fitted_, self._alike(table, plan))
+            table = Table.from_data(columns | gaps) if absent else table
+        return read_as_fitted(self.fitted_, self._match_columns(table, plan))
 
-    def _alike(self, table: Table, plan: Plan) -> Table:
+    def _match_columns(self, table: Table, plan: Plan) -> Table:
         """By name where both have names; else by position in rows as wide as those counted."""
         mine, theirs = self._columns, table.names
         if mine is theirs or mine == theirs:
             return table
-        named, names = _are_named(plan.columns), _are_named(theirs)
+        named, names = _has_names(plan.columns), _has_names(theirs)
         there = set(theirs)
         missing = [name for name in plan.columns if name not in there]
         if named and names:
             if missing:
-                raise missing_column(missing[0], plan, theirs)
+                raise missing_column_error(missing[0], plan, theirs)
             return table
         if not named and not names and not missing:
             if self.fitted_.has_counts or len(plan.columns) == self.n_features_in_:
                 check_width(self, len(theirs))
             return table  # parameters of chosen columns: rows wide enough to have these
         if mine is None:
-            raise missing_column(missing[0], plan)
+            raise missing_column_error(missing[0], plan)
         if named != names:
-            by_position(self, named)
+            warn_by_position(self, named)
         check_width(self, len(theirs))
-        return table.renamed(mine)
+        return table.rename_columns(mine)
 
     def _plan(self, table: Table) -> Plan:
-        if is_one(self.events):
+        if is_single_event(self.events):
             return make_plan(table, self.events)
-        from candide.rows.kinds import inspect
+        from candide.data.column_types import infer_columns
 
-        columns = inspect(table)
+        columns = infer_columns(table)
         plan = make_plan(table, self.events, columns)
-        remarks.warn(self._of_columns(columns, table), stacklevel=4)
+        notes.issue_warnings(self._column_notes(columns, table), stacklevel=4)
         return plan
 
-    def _formats(self, table: Table) -> TextFormats:
-        return formats_of(table, self.events)
+    def _formats(self, table: Table) -> ColumnTextFormats:
+        return infer_text_formats(table, self.events)
 
-    def _begin(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
-        if not self._decides_kinds or table.is_sparse:  # TextNB has no events
+    def _start_first_rows(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
+        if not self._infers_column_types or table.is_sparse:  # TextNB has no events
             return None
-        from candide.rows.first_rows import FirstRows
+        from candide.data.first_rows import FirstRows
 
         as_text, as_numbers = declared_columns(self.events, table.names)
         names = [name for name in table.names if name not in as_text and name not in as_numbers]
-        rows = FirstRows.start(table, y, weight, names, self._formats, as_numbers)
+        rows = FirstRows.from_chunk(table, y, weight, names, self._formats, as_numbers)
         return rows if rows.undecided else None
 
-    def _of_columns(self, columns: "Sequence[Column]", table: Table) -> list[Remark]:
+    def _column_notes(self, columns: "Sequence[ColumnSchema]", table: Table) -> list[Note]:
         """Remarks on columns that are left out, or strange, or open to doubt, where nobody asked for that."""
-        asked = for_each(self.events, table.names)
+        asked = expand_wildcard(self.events, table.names)
         asked = named_events(asked) if isinstance(asked, Mapping) else {}
         columns = [column for column in columns if column.name not in asked]
         stray = stray_notes(table, [column.name for column in columns if column.kind in ("category", "identifier")])
         named = {note.column for note in stray}
-        odd = [c for c in columns if c.why and not (c.kind == "category" and c.name in named)]
-        told = [*stray, *(column.remark for column in odd)]
+        odd = [c for c in columns if c.reason and not (c.kind == "category" and c.name in named)]
+        told = [*stray, *(column.note for column in odd)]
         return [one if one.remedy else replace(one, remedy="name its event to use it") for one in told]
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
@@ -223,39 +231,42 @@ class NaiveBayes(Classifier):
     def _classes(self, y: NDArray) -> Labels:
         return checked_classes(super()._classes(y))
 
-    def _announced(self, classes: Any) -> Labels | None:
-        return None if classes is None else Labels.of(np.asarray(classes)).declare()
+    def _declared_classes(self, classes: Any) -> Labels | None:
+        return None if classes is None else Labels.from_values(np.asarray(classes)).declare()
 
-    def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
-        labels = Labels.of(y)
+    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
+        labels = Labels.from_values(y)
         return labels if announced is None else labels.union(announced)[0]
 
-    def _remarks(self, table: Table, plan: Plan) -> list[Remark]:
-        from candide.engines.arrays import fractions
-        from candide.rows.kinds import later_numbers
+    def _notes(self, table: Table, plan: Plan) -> list[Note]:
+        from candide.data.column_types import later_number_notes
+        from candide.engines.arrays import fraction_notes
 
-        parts = [part for part in plan.parts if part.holds == "codes" and part.event.encoding.as_written]
-        levels = [name for part in parts if part.event.most is None for name in part.columns]
+        parts = [part for part in plan.parts if part.block_kind == "codes" and part.event.encoding.is_read_as_text]
+        levels = [name for part in parts if part.event.max_levels is None for name in part.columns]
         if not levels:
-            return fractions(table, plan)
-        asked = for_each(self.events, table.names)
-        asked = table.names if is_one(asked) else named_events(asked) if isinstance(asked, Mapping) else ()
-        return [*fractions(table, plan), *later_numbers(table, [name for name in levels if name not in asked])]
+            return fraction_notes(table, plan)
+        asked = expand_wildcard(self.events, table.names)
+        asked = table.names if is_single_event(asked) else named_events(asked) if isinstance(asked, Mapping) else ()
+        return [
+            *fraction_notes(table, plan),
+            *later_number_notes(table, [name for name in levels if name not in asked]),
+        ]
 
-    def _adds_to(self, other: Any) -> bool:
+    def _can_add(self, other: Any) -> bool:
         return isinstance(other, NaiveBayes)
 
-    def _kept_params(self, plan: Plan) -> dict[str, Any]:
-        params = super()._kept_params(plan)
+    def _record_params(self, plan: Plan) -> dict[str, Any]:
+        params = super()._record_params(plan)
         events = params.get("events")
-        if isinstance(events, Mapping) and (len(events) > _MANY or events == _events(plan)):
+        if isinstance(events, Mapping) and (len(events) > _MAX_RECORDED_EVENTS or events == _events(plan)):
             del params["events"]  # the plan says as much
         return params
 
-    def _adopt(self, fitted: Fitted) -> Self:
-        self = super()._adopt(fitted)
+    def _adopt_fitted(self, fitted: FittedModel) -> Self:
+        self = super()._adopt_fitted(fitted)
         if "events" in self.get_params() and fitted.estimator and "events" not in fitted.estimator.params:
-            self.events = _events(fitted.census.plan if fitted.has_counts else fitted.plan)
+            self.events = _events(fitted.counts.plan if fitted.has_counts else fitted.plan)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -267,17 +278,17 @@ class NaiveBayes(Classifier):
         return tags
 
 
-def _are_named(columns: Sequence[Name]) -> bool:
+def _has_names(columns: Sequence[Name]) -> bool:
     return any(isinstance(name, str) for name in columns)
 
 
 def _events(plan: Plan) -> dict[Any, EventModel]:
     """What gives this plan again: columns by name, or as a group where blocks of one event model must stay apart."""
-    met, parts = set[Name](), list[Part]()
+    met, parts = set[Name](), list[PlanPart]()
     for part in plan.parts:  # what stands beside the laws of the same columns is composed anew
         parts += [] if met.issuperset(part.columns) else [part]
         met |= set(part.columns)
     every = [part.event for part in parts]
-    groups = [part.event.joint or (part.event.groups and every.count(part.event) > 1) for part in parts]
+    groups = [part.event.is_joint or (part.event.accepts_groups and every.count(part.event) > 1) for part in parts]
     keys = zip(parts, groups, strict=True)
     return {key: part.event for part, group in keys for key in ([part.columns] if group else part.columns)}

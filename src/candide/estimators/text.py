@@ -9,27 +9,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.text_formats import NO_FORMATS, TextFormats
-from candide.errors import InputError, unknown
+from candide.data import notes
+from candide.data.blocks import Floats
+from candide.data.documents import Documents
+from candide.data.labels import Labels
+from candide.data.notes import Note
+from candide.data.table import Name, Table
+from candide.engines.text_formats import NO_FORMATS, ColumnTextFormats
+from candide.errors import InputError, unknown_name_error
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.weighted import Weighted
+from candide.estimators.weighted import WeightedClassifier
 from candide.events import Text
-from candide.events.text import CHARACTERS, HEARD
-from candide.model.fitted import Fitted
-from candide.model.plan import Part, Plan
+from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
+from candide.model.fitted import FittedModel
+from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.priors import Dirichlet
-from candide.rows import remarks
-from candide.rows.blocks import Floats
-from candide.rows.documents import Documents
-from candide.rows.labels import Labels
-from candide.rows.remarks import Remark
-from candide.rows.table import Name, Table
 
 _COLUMN = "text"
 
 
-class TextNB(Weighted):
+class TextNB(WeightedClassifier):
     """Naive Bayes of documents: counts their terms class by class, with no document-term matrix.
 
     Takes a list, an array, a pandas, polars or Arrow column of text (or of UTF-8 bytes); None is a document that says
@@ -70,8 +70,8 @@ class TextNB(Weighted):
     alpha : imaginary occurrences of every term in every class; None: 1/2 where weights are learned, else 1
     class_prior : "auto" (the shares of the documents; none for "complement"), or as in :class:`NaiveBayes`
     estimate : "mean", "map" or "mle"; with learned weights "mean"
-    choose : whether to choose, by documents held out, how words with weights are heard: with pairs or without, each
-        occurrence or 1 + log n, by which power of the length, with weights that are held how tightly, or none;
+    select_options : whether to choose, by documents held out, how words with weights are heard: with pairs or without,
+        each occurrence or 1 + log n, by which power of the length, with weights that are held how tightly, or none;
         None: of 100 to 1,000 documents; of fewer it is never chosen
     rows : how many documents the weights are learned from, at most, and fewer of long ones; the counts are of all
     random_state : which documents these are, where there are more
@@ -82,15 +82,15 @@ class TextNB(Weighted):
     >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
     >>> model.predict(["a free prize", "see you"]).tolist()
     ['spam', 'ham']
-    >>> [(t.term, t.count, t.others) for t in model.top_terms("spam", 2)]
+    >>> [(t.word, t.count, t.other_count) for t in model.top_words("spam", 2)]
     [('call', 2.0, 0.0), ('free', 2.0, 0.0)]
     >>> more = cd.TextNB().partial_fit(["you won a prize"], ["spam"])
-    >>> (model + more).census_.class_weight.tolist()
+    >>> (model + more).counts_.class_weight.tolist()
     [1.0, 3.0]
     """
 
-    _in_file = "TextNB"
-    _before = MappingProxyType({"weights": None})
+    _record_name = "TextNB"
+    _record_defaults = MappingProxyType({"weights": None})
 
     def __init__(
         self,
@@ -117,8 +117,8 @@ class TextNB(Weighted):
         alpha: float | None = None,
         class_prior: Any = "auto",
         estimate: str = "mean",
-        choose: bool | None = None,
-        rows: int = 100_000,
+        select_options: bool | None = None,
+        sample_rows: int = 100_000,
         random_state: int = 0,
     ):
         self.model = model
@@ -143,8 +143,8 @@ class TextNB(Weighted):
         self.alpha = alpha
         self.class_prior = class_prior
         self.estimate = estimate
-        self.choose = choose
-        self.rows = rows
+        self.select_options = select_options
+        self.sample_rows = sample_rows
         self.random_state = random_state
 
     @property
@@ -156,11 +156,14 @@ class TextNB(Weighted):
         (1, 2)
         """
         given = self.get_params()
-        settings = {name: value for name, value in given.items() if name not in _NOT_OF_THE_EVENT}
-        usual = {name: getattr(HEARD if self._learns else Text(), name) for name in _BY_WEIGHTS}
+        settings = {name: value for name, value in given.items() if name not in _NON_EVENT_PARAMS}
+        settings["choose_weighting"] = settings.pop("select_options")
+        usual = {
+            name: getattr(DEFAULT_TEXT if self._learns_weights else Text(), name) for name in _WEIGHT_DEPENDENT_PARAMS
+        }
         if self.analyzer != "word":
             usual["ngrams"] = Text(analyzer=self.analyzer).ngrams
-        settings |= {name: usual[name] for name in _BY_WEIGHTS if name in given and given[name] is None}
+        settings |= {name: usual[name] for name in _WEIGHT_DEPENDENT_PARAMS if name in given and given[name] is None}
         if isinstance(self.stop_words, str) and self.stop_words == "english":
             from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -169,10 +172,10 @@ class TextNB(Weighted):
         return Text(**settings, prior=prior)
 
     @property
-    def _learns(self) -> bool:
+    def _learns_weights(self) -> bool:
         """Whether words have weights that are learned."""
         if self.weights not in ("auto", "learned", None):
-            raise unknown("weights", self.weights, ("auto", "learned", None))
+            raise unknown_name_error("weights", self.weights, ("auto", "learned", None))
         possible = self.model == "multinomial" and not (self.idf or self.signed) and self.estimate == "mean"
         if self.weights == "learned" and not possible:
             what = "weights are learned of model='multinomial', estimate='mean', without idf and signed"
@@ -191,32 +194,36 @@ class TextNB(Weighted):
         """
         given = {"alpha": alpha, "class_prior": class_prior, "estimate": estimate, **settings}
         changes = {name: value for name, value in given.items() if value is not None}
-        counted = self.census_.plan.parts[0].event
+        counted = self.counts_.plan.parts[0].event
         own = [name for name in ("ngrams", "sublinear") if name not in changes and getattr(self, name) is None]
         kept = {name: getattr(counted, name) for name in own}
         other = self._unfitted().set_params(**kept, **changes)
         if other.event_.spec(1) != counted.spec(1):
             changed = sorted(name for name in settings if getattr(self, name) != getattr(other, name))
             raise InputError(f"{', '.join(changed)}: this changes what is counted", value=changed, remedy="fit again")
-        fitted = self._own if other._learns else replace(self._own, voices=None)
-        if not other._learns and len(fitted.plan.parts) > 1:  # what stood beside the words has no part without weights
-            fitted = replace(fitted, counts=self.census_.of_columns())
-        return self._with(fitted, **kept, **changes)
+        fitted = self._checked_fitted if other._learns_weights else replace(self._checked_fitted, term_weights=None)
+        if (
+            not other._learns_weights and len(fitted.plan.parts) > 1
+        ):  # what stood beside the words has no part without weights
+            fitted = replace(fitted, stored_counts=self.counts_.select_density_parts())
+        return self._copy_with(fitted, **kept, **changes)
 
     def __add__(self, other: Any) -> Self:
         """The classifier of the documents of both; vocabularies are united.
 
         >>> import candide as cd
         >>> one, other = (cd.TextNB().partial_fit([text], ["spam"]) for text in ("free prize", "free call"))
-        >>> sorted(term.term for term in (one + other).top_terms("spam", 2))
+        >>> sorted(term.word for term in (one + other).top_words("spam", 2))
         ['call', 'free']
         """
         both = super().__add__(other)
-        if both is not NotImplemented and len(both._own.plan.parts) < max(
-            len(one._own.plan.parts) for one in (self, other)
+        if both is not NotImplemented and len(both._checked_fitted.plan.parts) < max(
+            len(one._checked_fitted.plan.parts) for one in (self, other)
         ):
             what = "one of the two models hears no runs of characters beside its words: the sum hears none either"
-            remarks.warn([Remark("characters", what, remedy="fit both with characters=True, or False")], stacklevel=2)
+            notes.issue_warnings(
+                [Note("characters", what, remedy="fit both with characters=True, or False")], stacklevel=2
+            )
         return both
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
@@ -228,7 +235,7 @@ class TextNB(Weighted):
         >>> len(documents), set(labels) <= {"ham", "spam"}
         (2, True)
         """
-        columns, y = NaiveBayes.sample(self._story, n_samples, random_state)
+        columns, y = NaiveBayes.sample(self._generative_model, n_samples, random_state)
         return next(iter(columns.values())).tolist(), y
 
     def log_density(self, X: Any) -> NDArray:
@@ -239,34 +246,34 @@ class TextNB(Weighted):
         >>> model.log_density(["a free call"]).shape
         (1,)
         """
-        return NaiveBayes.log_density(self._story, X)
+        return NaiveBayes.log_density(self._generative_model, X)
 
     @property
-    def _story(self) -> "TextNB":
+    def _generative_model(self) -> "TextNB":
         """The same documents, in which every word counts once."""
         self._check_fitted()
         alone = copy(self)
-        alone.fitted_ = self.fitted_.story
+        alone.fitted_ = self.fitted_.generative_model
         return alone
 
-    def _learned(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Fitted:
-        if not self._learns:
-            return super()._learned(table, y, weight, labels)
+    def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
+        if not self._learns_weights:
+            return super()._fit_rows(table, y, weight, labels)
         plan = self._plan(table)
-        if self.characters is None and self._may_hear_characters:
-            from candide.model.listening import characters_help
-            from candide.tasks.look import Look
+        if self.characters is None and self._can_add_characters:
+            from candide.model.text_options import has_character_gain
+            from candide.weighted.sample import Sample
 
-            rows = Look.of(table, labels.encode(y), labels, weight).pooled(self.random_state)
-            given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out
-            if characters_help(self.event_, self._characters, *given):
-                plan = Plan(plan.columns, (*plan.parts, Part(self._characters, (_COLUMN,))))
-        return self._weighed(table, y, weight, labels, plan)
+            rows = Sample.from_table(table, labels.encode(y), labels, weight).pool_rows(self.random_state)
+            given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out_weight
+            if has_character_gain(self.event_, self._character_event, *given):
+                plan = Plan(plan.columns, (*plan.parts, PlanPart(self._character_event, (_COLUMN,))))
+        return self._fit_weighted(table, y, weight, labels, plan)
 
     def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""
         if isinstance(X, Mapping) or (hasattr(X, "columns") and hasattr(X, "shape")):
-            frame = Table.of(X)
+            frame = Table.from_data(X)
             if len(frame.names) != 1:
                 raise InputError(
                     f"TextNB takes one column of documents, got {len(frame.names)}; name it, or use NaiveBayes"
@@ -274,55 +281,57 @@ class TextNB(Weighted):
             X = frame.documents(frame.names[0])
         if hasattr(X, "tocsr") or (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
             raise InputError("TextNB takes documents (text); for counts of words use MultinomialNB")
-        documents = Documents.of(X)
+        documents = Documents.from_column(X)
         return Table((_COLUMN,), len(documents), {_COLUMN: documents})
 
     def _read_to_score(self, X: Any, stacklevel: int) -> Table:
         return self._read_again(X, self.fitted_.plan)  # documents are one column, whatever its name
 
-    def _formats(self, table: Table) -> TextFormats:
+    def _formats(self, table: Table) -> ColumnTextFormats:
         return NO_FORMATS
 
-    def _alike(self, table: Table, plan: Plan) -> Table:
-        return table.renamed(plan.columns)
+    def _match_columns(self, table: Table, plan: Plan) -> Table:
+        return table.rename_columns(plan.columns)
 
     def _plan(self, table: Table) -> Plan:
-        parts = [Part(self.event_, (_COLUMN,))]
-        if self.characters and self._may_hear_characters:
-            parts.append(Part(self._characters, (_COLUMN,)))
+        parts = [PlanPart(self.event_, (_COLUMN,))]
+        if self.characters and self._can_add_characters:
+            parts.append(PlanPart(self._character_event, (_COLUMN,)))
         return Plan((_COLUMN,), tuple(parts))
 
     @property
-    def _may_hear_characters(self) -> bool:
+    def _can_add_characters(self) -> bool:
         """Whether runs of characters can stand beside the terms."""
-        possible = self._learns and self.analyzer == "word"
+        possible = self._learns_weights and self.analyzer == "word"
         if self.characters and not possible:
             what = "characters are heard beside words that have weights"
             raise InputError(what, value=self.characters, remedy="pass analyzer='char_wb' for characters alone")
         return possible
 
     @property
-    def _characters(self) -> Text:
+    def _character_event(self) -> Text:
         """What runs of characters are heard as."""
         own = {name: getattr(self, name) for name in ("lowercase", "errors", "bits")}
-        prior = CHARACTERS.prior if self.alpha is None else Dirichlet(self.alpha)
-        return replace(CHARACTERS, **own, prior=prior)
+        prior = CHARACTER_TEXT.prior if self.alpha is None else Dirichlet(self.alpha)
+        return replace(CHARACTER_TEXT, **own, prior=prior)
 
     def _event(self) -> Text:
         return self.event_
 
-    def _event_of(self, part: Part) -> Text:
-        beside = self.analyzer == "word" and part.event.spec(1) == self._characters.spec(1)
-        return self._characters if beside else self.event_
+    def _event_of(self, part: PlanPart) -> Text:
+        beside = self.analyzer == "word" and part.event.spec(1) == self._character_event.spec(1)
+        return self._character_event if beside else self.event_
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         prior = self.class_prior
         if isinstance(prior, str) and prior == "auto":
-            prior = "uniform" if self.model == "complement" else "jeffreys" if self._learns else "empirical"
+            prior = "uniform" if self.model == "complement" else "jeffreys" if self._learns_weights else "empirical"
         return Settings(prior, self.estimate)
 
-    def _keep(self, fitted: Fitted, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None) -> Self:
-        return super()._keep(fitted, classes, columns, None)  # documents have no columns to name
+    def _set_fitted(
+        self, fitted: FittedModel, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None
+    ) -> Self:
+        return super()._set_fitted(fitted, classes, columns, None)  # documents have no columns to name
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -331,5 +340,10 @@ class TextNB(Weighted):
         return tags
 
 
-_NOT_OF_THE_EVENT = ("alpha", "characters", "class_prior", "estimate", "weights", "rows", "random_state")
-_BY_WEIGHTS = ("ngrams", "sublinear", "min_documents", "prior")  # what depends on whether weights are learned
+_NON_EVENT_PARAMS = ("alpha", "characters", "class_prior", "estimate", "weights", "sample_rows", "random_state")
+_WEIGHT_DEPENDENT_PARAMS = (
+    "ngrams",
+    "sublinear",
+    "min_documents",
+    "prior",
+)  # what depends on whether weights are learned

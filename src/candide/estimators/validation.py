@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import formatting
+from candide.data.labels import Labels, is_absent
+from candide.data.table import Name, positional_names
 from candide.errors import InputError, InputTypeError
-from candide.rows.labels import Labels, is_absent
-from candide.rows.table import Name, numbered
 
-_LABEL = "drop the row or give it a label"
+_LABEL_REMEDY = "drop the row or give it a label"
 
 # Kinds of parameters that scikit-learn's classes know: whether a value is plainly one.
-_KINDS: dict[str, Callable[[Any], bool]] = {
+_KIND_CHECKS: dict[str, Callable[[Any], bool]] = {
     "amount": lambda v: isinstance(v, Real) and bool(float(v) >= 0),
     "count": lambda v: isinstance(v, Integral) and int(v) >= 1,
     "array": lambda v: isinstance(v, list | tuple | np.ndarray),
@@ -29,11 +29,11 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def checked_settings(estimator: Any) -> None:
+def check_params(estimator: Any) -> None:
     """Hold an estimator's parameters against the kinds it names; scikit-learn says what is wrong with one."""
-    kinds: Mapping[str, tuple[str, ...]] = getattr(estimator, "_kinds", {})
+    kinds: Mapping[str, tuple[str, ...]] = getattr(estimator, "_param_kinds", {})
     given = estimator.get_params(deep=False)
-    if all(any(_KINDS[kind](given[name]) for kind in kinds[name]) for name in kinds):
+    if all(any(_KIND_CHECKS[kind](given[name]) for kind in kinds[name]) for name in kinds):
         return
     from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 
@@ -62,22 +62,22 @@ def _setting_error() -> type[InputTypeError]:
     return type("SettingError", (InputTypeError, InvalidParameterError), members)
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """A parameter as a value that nobody changes: sequences as tuples, sets in order.
 
-    >>> frozen([1, 2]), frozen(np.array([0.5])), frozen({"b", "a"}), frozen({"a": [1]})
+    >>> freeze([1, 2]), freeze(np.array([0.5])), freeze({"b", "a"}), freeze({"a": [1]})
     ((1, 2), (0.5,), ('a', 'b'), {'a': (1,)})
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: frozen(one) for key, one in value.items()}
+        return {key: freeze(one) for key, one in value.items()}
     if isinstance(value, Set):
         return tuple(sorted(value))
-    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 
-def generator(random_state: Any) -> "np.random.Generator":
+def make_generator(random_state: Any) -> "np.random.Generator":
     """The random numbers that scikit-learn's ``random_state`` means: None, a seed, a RandomState; or a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
@@ -100,7 +100,7 @@ def checked_count(name: str, value: Any) -> int:
 
 def feature_names(columns: tuple[Name, ...]) -> NDArray | None:
     """The columns as scikit-learn's ``feature_names_in_``: None where they have no names."""
-    if columns is numbered(len(columns)):
+    if columns is positional_names(len(columns)):
         return None
     kinds = set(map(type, columns))
     if str not in kinds:
@@ -114,7 +114,7 @@ def feature_names(columns: tuple[Name, ...]) -> NDArray | None:
     return np.array(columns, dtype=object)
 
 
-def other_names(estimator: Any, columns: tuple[Name, ...]) -> InputError:
+def feature_names_error(estimator: Any, columns: tuple[Name, ...]) -> InputError:
     """scikit-learn's error for rows whose columns have other names, or the same in another order."""
     mine, theirs = set(estimator.feature_names_in_), set(columns)
     text = "The feature names should match those that were passed during fit.\n"
@@ -127,11 +127,11 @@ def other_names(estimator: Any, columns: tuple[Name, ...]) -> InputError:
     return InputError(text)
 
 
-def by_position(estimator: Any, named: bool) -> None:
+def warn_by_position(estimator: Any, is_named: bool) -> None:
     """Warn, as scikit-learn does, that rows are read by position: ``named`` at fit and not now, or the reverse."""
     who = type(estimator).__name__
     text = f"X has feature names, but {who} was fitted without feature names"
-    if named:
+    if is_named:
         text = f"X does not have valid feature names, but {who} was fitted with feature names"
     warnings.warn(text, stacklevel=7)
 
@@ -151,18 +151,18 @@ def checked_labels(y: Any, n_rows: int) -> NDArray:
         raise InputError("requires y to be passed, but the target y is None")
     if not hasattr(y, "__len__") and not hasattr(y, "__array__"):
         raise InputError(f"y must hold one label a row, not a single {type(y).__name__}")
-    array = y if isinstance(y, np.ndarray) else np.asarray(y, object if _mixes_text(y) else None)
+    array = y if isinstance(y, np.ndarray) else np.asarray(y, object if _has_mixed_text(y) else None)
     if array.ndim != 1:
         array = _column(array)
     if len(array) != n_rows:
         raise InputError(
-            f"Found input variables with inconsistent numbers of samples: {wording.plural(n_rows)} in X, "
-            f"{wording.plural(len(array), 'label')} in y"
+            f"Found input variables with inconsistent numbers of samples: {formatting.format_count(n_rows)} in X, "
+            f"{formatting.format_count(len(array), 'label')} in y"
         )
     if array.dtype.kind == "f":
-        _check_whole(array)
+        _check_integers(array)
     elif array.dtype.kind == "O":
-        _check_none_absent(array)
+        _check_no_missing(array)
     return array
 
 
@@ -175,16 +175,16 @@ def _column(y: NDArray) -> NDArray:
         raise InputError(str(error)) from None
 
 
-def _mixes_text(y: Any) -> bool:
+def _has_mixed_text(y: Any) -> bool:
     # numpy would turn [1, "a", None] into text or fail; objects keep their types
     return isinstance(y, list | tuple) and any(isinstance(v, str) or v is None for v in y)
 
 
-def _check_whole(y: NDArray) -> None:
+def _check_integers(y: NDArray) -> None:
     if not np.isfinite(y).all():
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = f"Input y contains NaN or infinity: the label is {y[row]}"
-        raise InputError(what, row=row, value=y[row].item(), remedy=_LABEL)
+        raise InputError(what, row=row, value=y[row].item(), remedy=_LABEL_REMEDY)
     if (y != np.floor(y)).any():
         row = int(np.flatnonzero(y != np.floor(y))[0])
         raise InputError(
@@ -194,7 +194,7 @@ def _check_whole(y: NDArray) -> None:
         )
 
 
-def _check_none_absent(y: NDArray) -> None:
+def _check_no_missing(y: NDArray) -> None:
     values = y.tolist()
     try:
         distinct: Any = set(values)  # labels are few: not every row need be asked
@@ -206,7 +206,7 @@ def _check_none_absent(y: NDArray) -> None:
         n = int(absent.sum())
         several = f"{n:,} labels are missing, of which this is the first"
         what = f"Input y contains NaN: {'a label is missing' if n == 1 else several}"
-        raise InputError(what, row=row, value=values[row], remedy=_LABEL)
+        raise InputError(what, row=row, value=values[row], remedy=_LABEL_REMEDY)
 
 
 def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
@@ -243,7 +243,7 @@ def checked_classes(labels: Labels) -> Labels:
     return labels
 
 
-def as_classes(labels: Labels, dtype: np.dtype) -> NDArray:
+def classes_array(labels: Labels, dtype: np.dtype) -> NDArray:
     """The classes in order, in the type that the labels were given in: what ``classes_`` holds."""
     array = labels.array
     if dtype.kind not in "iufb" or array.dtype.kind not in "iufb":

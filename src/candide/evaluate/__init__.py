@@ -1,7 +1,7 @@
 """Evaluate: how well a model would do on rows it has not seen.
 
->>> from candide.demo import rows
->>> plants, herb = rows(300, seed=0)
+>>> from candide.demo import garden_rows
+>>> plants, herb = garden_rows(300, seed=0)
 >>> print(cross_validate({**plants, "herb": herb}, "herb", folds=5, model="naive"))
 5 folds of 300 rows        value  fold sd
 accuracy                  0.9400   0.0401
@@ -20,10 +20,10 @@ calibration_error         0.0286   0.0185
 from typing import TYPE_CHECKING, Any
 
 from candide.evaluate.cross import compare, cross_validate, evaluate
-from candide.tasks.compare import Compared, Difference
-from candide.tasks.curves import Curve, Threshold
-from candide.tasks.scores import METRICS, ClassScore, Scores, spread
-from candide.tasks.validate import Validation
+from candide.metrics.curves import Curve, Threshold
+from candide.metrics.scores import METRICS, ClassScore, Scores, fold_statistics
+from candide.validation.comparison import MetricDifference, SettingsComparison
+from candide.validation.cross_validation import Validation
 
 if TYPE_CHECKING:
     from candide.estimators.curves import LearningCurves, learning_curves
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 __all__ = [
     "METRICS",
     "ClassScore",
-    "Compared",
     "Curve",
-    "Difference",
     "LearningCurves",
+    "MetricDifference",
     "Scores",
+    "SettingsComparison",
     "Threshold",
     "Validation",
     "compare",
     "cross_validate",
     "evaluate",
+    "fold_statistics",
     "learning_curves",
-    "spread",
 ]
 
 

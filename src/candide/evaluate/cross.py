@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from candide import tasks
-from candide.engines.reading import Reading
-from candide.estimators.options import settings_and_reading
+from candide import operations
+from candide.data import notes
+from candide.engines.reading import ReadOptions
+from candide.estimators.options import split_options
+from candide.metrics.scores import Scores
 from candide.model.policy import PolicyLike
-from candide.model.settings import DEFAULT_MODEL, usual
-from candide.rows import remarks
-from candide.tasks.compare import Compared
-from candide.tasks.scores import Scores
-from candide.tasks.validate import Validation
+from candide.model.settings import DEFAULT_MODEL, default_settings
+from candide.validation.comparison import SettingsComparison
+from candide.validation.cross_validation import Validation
 
 
 def cross_validate(
@@ -40,10 +40,10 @@ def cross_validate(
     >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
     1.0
     """
-    settings, reading = settings_and_reading(
-        options, usual(model), ("model", "folds", "seed", "fold_by", "events", "drop", "weight", "policy")
+    settings, reading = split_options(
+        options, default_settings(model), ("model", "folds", "seed", "fold_by", "events", "drop", "weight", "policy")
     )
-    found = tasks.cross_validate(
+    found = operations.cross_validate(
         source,
         target,
         model=model,
@@ -57,7 +57,7 @@ def cross_validate(
         settings=settings,
         reading=reading,
     )
-    remarks.warn(found.learned.remarks)
+    notes.issue_warnings(found.fit_result.notes)
     return found
 
 
@@ -71,17 +71,17 @@ def compare(
     fold_by: str | None = None,
     weight: str | None = None,
     **reading: Any,
-) -> Compared:
+) -> SettingsComparison:
     """Cross-validate several settings on the same folds, and tell which differences are more than chance.
 
     ``settings`` has by name what :func:`cross_validate` takes: ``model``, ``events``, ``drop``, and what turns counts
     into a model. The others are compared with the first.
 
-    >>> from candide.demo import rows
-    >>> plants, herb = rows(300, seed=0)
+    >>> from candide.demo import garden_rows
+    >>> plants, herb = garden_rows(300, seed=0)
     >>> table = {**plants, "herb": herb}
     >>> found = compare(table, "herb", {"all": {"model": "naive"}, "one": {"model": "naive", "select": 1}}, folds=5)
-    >>> [(one.metric, round(one.mean, 2), one.matters) for one in found.differences if one.metric == "accuracy"]
+    >>> [(one.metric, round(one.mean, 2), one.is_significant) for one in found.differences if one.metric == "accuracy"]
     [('accuracy', -0.11, True)]
     """
     variants = dict[str, dict[str, Any]]()
@@ -90,10 +90,10 @@ def compare(
         kind = words.get("model", DEFAULT_MODEL)
         known = {word: words[word] for word in own if word in words}
         rest = {word: value for word, value in words.items() if word not in own}
-        variants[name] = {**known, "settings": settings_and_reading(rest, usual(kind), own)[0]}
+        variants[name] = {**known, "settings": split_options(rest, default_settings(kind), own)[0]}
     how: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
-    how["reading"] = Reading(**reading)
-    return tasks.compare(source, target, variants, **how)
+    how["reading"] = ReadOptions(**reading)
+    return operations.compare_settings(source, target, variants, **how)
 
 
 def evaluate(
@@ -116,4 +116,4 @@ def evaluate(
     >>> evaluate(cd.fit(rows, "kind"), rows).accuracy
     1.0
     """
-    return tasks.evaluate(model, source, target, weight=weight, policy=policy, reading=Reading(**reading))
+    return operations.evaluate(model, source, target, weight=weight, policy=policy, reading=ReadOptions(**reading))

@@ -1,14 +1,18 @@
 """Event models: class-conditional families, one file each, with the same sections in the same order.
 
->>> event_of("gaussian").covariance, event_of("gaussian-full").covariance, event_of(EVENTS["poisson"]).name
+>>> (
+...     resolve_event("gaussian").covariance,
+...     resolve_event("gaussian-full").covariance,
+...     resolve_event(EVENTS["poisson"]).name,
+... )
 ('diagonal', 'full', 'poisson')
 """
 
 from typing import TYPE_CHECKING
 
-from candide.events.base import HOWS, EventModel, Support
-from candide.events.table import EVENTS, event_of
-from candide.events.table import attribute as __getattr__  # noqa: F401  (a family, when it is first asked for)
+from candide.events.base import ESTIMATES, EventModel, Support
+from candide.events.registry import EVENTS, resolve_event
+from candide.events.registry import get_class as __getattr__  # noqa: F401  (a family, when it is first asked for)
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli
@@ -25,8 +29,8 @@ if TYPE_CHECKING:
     from candide.events.whole import Whole
 
 __all__ = [
+    "ESTIMATES",
     "EVENTS",
-    "HOWS",
     "Bernoulli",
     "Binned",
     "Categorical",
@@ -41,5 +45,5 @@ __all__ = [
     "Support",
     "Text",
     "Whole",
-    "event_of",
+    "resolve_event",
 ]

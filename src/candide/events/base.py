@@ -19,37 +19,41 @@ from numpy.typing import NDArray
 
 from candide import conjugate
 from candide import distributions as laws
-from candide.encode import Encoding, Transformed
-from candide.errors import InputError, unknown
-from candide.priors import Prior, prior_of
-from candide.rows.blocks import Block, Codes, Floats, rows_of
-from candide.rows.table import Name
-from candide.tally import KINDS, Moments, Spec, Tally
+from candide.data.blocks import Block, Codes, Floats, slice_rows
+from candide.data.table import Name
+from candide.encoding import Encoding, TransformedEncoding
+from candide.errors import InputError, unknown_name_error
+from candide.priors import Prior, resolve_prior
+from candide.tally import TALLIES, Moments, Tally, TallySpec
 
 if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
-    from candide.conjugate.words import Words
-    from candide.tally.association import Test
+    from candide.conjugate.held_out_tokens import HeldOutTokens
+    from candide.tally.association import AssociationTest
 
-HOWS = ("mle", "map", "mean", "predictive")
-_CELLS = 1 << 20  # (row, class, feature) cells of rows held out at once
+ESTIMATES = ("mle", "map", "mean", "predictive")
+_CHUNK_CELLS = 1 << 20  # (row, class, feature) cells of rows held out at once
 
 
 @dataclass(frozen=True)
 class Support:
     """The numbers that a family gives probability: from ``low`` to ``high``, all of them or whole ones.
 
-    >>> Support(low=0, whole=True)
-    Support(low=0, high=inf, whole=True, open=False)
+    >>> Support(low=0, is_integer=True)
+    Support(low=0, high=inf, is_integer=True, is_open=False)
     """
 
     low: float = -np.inf
     high: float = np.inf
-    whole: bool = False
-    open: bool = False  # whether ``low`` itself is left out
+    is_integer: bool = False
+    is_open: bool = False  # whether ``low`` itself is left out
 
 
-Settled = tuple["EventModel", list[int], tuple[Encoding, ...], Tally]  # of some columns: what models them, and counts
-Compared = tuple["EventModel", Any, Any, tuple[Encoding, ...]]  # a family, both tallies, and how these are encoded
+SettledColumns = tuple[
+    "EventModel", list[int], tuple[Encoding, ...], Tally
+]  # of some columns: what models them, and counts
+TallyComparison = tuple[
+    "EventModel", Any, Any, tuple[Encoding, ...]
+]  # a family, both tallies, and how these are encoded
 
 
 class EventModel:
@@ -59,23 +63,23 @@ class EventModel:
     >>> from candide.tally import Sums
     >>> event = Poisson()
     >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
-    >>> tally = Sums.of(visits, y, n_classes=2, spec=event.spec(1))
+    >>> tally = Sums.from_rows(visits, y, n_classes=2, spec=event.spec(1))
     >>> event.estimate(tally, how="mle").parameters()["rate"].ravel().tolist()
     [2.0, 8.0]
-    >>> event.encoding, event.keep, event.spec(2).n_features  # how columns are counted; no prior is in it
+    >>> event.encoding, event.extra_sums, event.spec(2).n_features  # how columns are counted; no prior is in it
     (Identity(least=0.0), frozenset({'log_factorial'}), 2)
     >>> event.evidence(tally).shape  # log p(values | prior), (class, feature)
     (2, 1)
-    >>> event.information(tally).round(3).tolist(), event.test(tally).name, event.support.whole
+    >>> event.information(tally).round(3).tolist(), event.association_test(tally).name, event.support.is_integer
     ([0.462], 'chi2', True)
     >>> from candide.events import Gaussian
-    >>> Gaussian.variant("full") == Gaussian(covariance="full")  # of the name "gaussian-full"
+    >>> Gaussian.from_variant("full") == Gaussian(covariance="full")  # of the name "gaussian-full"
     True
-    >>> event.sample_size(tally).ravel().tolist(), event.compared_as is event
+    >>> event.sample_size(tally).ravel().tolist(), event.comparison_family is event
     ([2.0, 1.0], True)
-    >>> event.settled(tally, ()), event.as_numbers(tally, (), [0]), event.most  # the counts do not decide what it is
+    >>> event.settle_columns(tally, ()), event.moments_from_levels(tally, (), [0]), event.max_levels  # the counts do not decide what it is
     (None, None, None)
-    >>> event.held_at(tally) is event
+    >>> event.freeze_structure(tally) is event
     True
 
     An own family gives ``parameters`` and ``log_density``, and comes with the rest.
@@ -94,64 +98,66 @@ class EventModel:
 
     name: ClassVar[str] = ""
     kind: ClassVar[str] = ""  # the tally kind that suffices
-    sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    accepts_sparse: ClassVar[bool] = False  # whether it takes sparse rows
     has_density: ClassVar[bool] = True  # whether its scores are log-probabilities, so that there is a log p(x)
-    groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
-    joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
+    accepts_groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
+    is_joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
     support: ClassVar[Support | None] = Support()  # None: its values are no numbers
-    chooses: ClassVar[bool] = False  # whether the counts choose more than numbers, such as bins (``held_at``)
-    most: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
+    has_learned_structure: ClassVar[bool] = (
+        False  # whether the counts choose more than numbers, such as bins (``held_at``)
+    )
+    max_levels: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
     outcome: ClassVar[str] = ""  # where a class says one thing of a column, a probability or a weight: of what
-    _leads: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
+    _has_leading_axes: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
 
-    keep: frozenset[str] = frozenset()  # what the tally keeps beyond its sums
+    extra_sums: frozenset[str] = frozenset()  # what the tally keeps beyond its sums
 
     @classmethod
-    def variant(cls, name: str) -> Self:
+    def from_variant(cls, name: str) -> Self:
         """The event model meant by what follows a family's name and a hyphen."""
-        raise unknown("event", f"{cls.name}-{name}", [cls.name])
+        raise unknown_name_error("event", f"{cls.name}-{name}", [cls.name])
 
     @property
     def encoding(self) -> Encoding:
         """How each column is encoded, before anything is learned of it: what suits the tally, or an own transform."""
-        if self.kind not in KINDS:
-            raise unknown(f"tally kind of event model {self._title}:", self.kind, KINDS)
-        return KINDS[self.kind].encoding if self.transform is None else Transformed.of(self)
+        if self.kind not in TALLIES:
+            raise unknown_name_error(f"tally kind of event model {self._title}:", self.kind, TALLIES)
+        return TALLIES[self.kind].encoding if self.transform is None else TransformedEncoding.from_event(self)
 
-    def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
+    def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         """The columns behind each feature of its law: one each, where it does not put columns together.
 
         >>> from candide.events import Poisson
-        >>> Poisson().voices(["visits", "calls"])
+        >>> Poisson().term_names(["visits", "calls"])
         (('visits',), ('calls',))
         """
         return tuple((name,) for name in columns)
 
-    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+    def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
         """What each feature of its law is called: by its columns, "age", or "age x job" where they speak together.
 
         >>> from candide.events import Poisson
-        >>> Poisson().titles(["visits", "calls"])
+        >>> Poisson().term_titles(["visits", "calls"])
         ('visits', 'calls')
         """
-        return tuple(" x ".join(map(str, one)) for one in self.voices(columns))
+        return tuple(" x ".join(map(str, one)) for one in self.term_names(columns))
 
-    def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> Spec:
+    def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> TallySpec:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
-        return Spec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.keep)
+        return TallySpec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.extra_sums)
 
     def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> "laws.Distribution":
         """The distribution that the tally gives under the prior; ``prior=None`` means the event model's own."""
-        return self._estimate(tally, self._resolve(prior), _checked(how))
+        return self._estimate(tally, self._resolve(prior), _check_estimate(how))
 
     def evidence(self, tally: Any, prior: Prior | str | None = None) -> Floats:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
 
-    def drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+    def draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
         """A law drawn from the posterior under Jeffreys' prior, or its like: what else the parameters might be.
 
         Not under the event model's own prior, which draws estimates together: an interval that holds as often as it
@@ -161,41 +167,43 @@ class EventModel:
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
         >>> tally = Sums(n=np.array([[100.0]]), total=np.array([[400.0]]), log_factorial=np.array([[0.0]]))
-        >>> rates = [Poisson().drawn(tally, np.random.default_rng(i)).rate.item() for i in range(200)]
+        >>> rates = [Poisson().draw_posterior(tally, np.random.default_rng(i)).rate.item() for i in range(200)]
         >>> round(float(np.mean(rates)), 1), round(float(np.std(rates)), 1)  # 4 and the root of 4 / 100
         (4.0, 0.2)
         """
-        return self._drawn(tally, rng)
+        return self._draw_posterior(tally, rng)
 
-    def _drawn(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
         what = f"{self._title} has no posterior to draw its parameters from"
         raise InputError(what, remedy="ask for probabilities without intervals, or choose another event model")
 
     @property
-    def compared_as(self) -> "EventModel":
+    def comparison_family(self) -> "EventModel":
         """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""
         return self
 
-    def compared(self, a: Any, b: Any, encodings: Sequence[Encoding]) -> "Compared":
+    def prepare_comparison(self, a: Any, b: Any, encodings: Sequence[Encoding]) -> "TallyComparison":
         """How two tallies are compared: by the laws of which family, what is counted, and how that is encoded.
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
         >>> none = Sums.empty(2, Poisson().spec(1))
-        >>> Poisson().compared(none, none, ())[0].name
+        >>> Poisson().prepare_comparison(none, none, ())[0].name
         'poisson'
         """
-        return self.compared_as, a, b, tuple(encodings)
+        return self.comparison_family, a, b, tuple(encodings)
 
-    def settled(self, tally: Any, encodings: Sequence[Encoding]) -> "list[Settled] | None":
+    def settle_columns(self, tally: Any, encodings: Sequence[Encoding]) -> "list[SettledColumns] | None":
         """Which event models the columns have, where the counts decide that; None: this one."""
         return None
 
-    def held_at(self, tally: Any) -> "EventModel":
+    def freeze_structure(self, tally: Any) -> "EventModel":
         """This event model with what it chooses by the counts held at the choice of a tally: rows held out keep it."""
         return self
 
-    def as_numbers(self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]) -> "Moments | None":
+    def moments_from_levels(
+        self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]
+    ) -> "Moments | None":
         """The moments of some columns, where levels are counted that are numbers; None where they are not."""
         return None
 
@@ -207,32 +215,32 @@ class EventModel:
         """(feature,) mutual information of each column and the class, in nats; None where there is no measure."""
         from candide.tally import information
 
-        return information.of(tally)
+        return information.mutual_information(tally)
 
     def free_parameters(self, tally: Any, n_features: int) -> Floats:
         """(feature,) how many parameters of a class each feature has: of levels, those that occur but one.
 
         >>> import numpy as np
         >>> from candide.events import Categorical
-        >>> from candide.tally import Levels
-        >>> tally = Levels(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # of three levels, and of two
+        >>> from candide.tally import LevelTally
+        >>> tally = LevelTally(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # of three levels, and of two
         >>> Categorical().free_parameters(tally, 2).tolist()
         [1.0, 1.0]
         """
-        from candide.tally import Levels
+        from candide.tally import LevelTally
 
-        if not isinstance(tally, Levels):
+        if not isinstance(tally, LevelTally):
             return np.ones(n_features)
         occurs = (tally.counts > 0).any(axis=0)
         return np.maximum(np.diff(np.append(0, np.cumsum(occurs))[tally.offsets]) - 1.0, 0.0)
 
-    def test(self, tally: Any) -> "Test | None":
+    def association_test(self, tally: Any) -> "AssociationTest | None":
         """The classical test that each column depends on the class; None where there is none."""
         from candide.tally import association
 
-        return association.of(tally)
+        return association.association_test(tally)
 
-    def held_out(
+    def held_out_contributions(
         self,
         tally: Any,
         prior: Prior | str | None,
@@ -253,26 +261,28 @@ class EventModel:
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
         >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
-        >>> tally = Sums.of(visits, y, n_classes=2, spec=Poisson().spec(1))
-        >>> Poisson().held_out(tally, None, "predictive", visits[:1], y[:1]).round(3).tolist()
+        >>> tally = Sums.from_rows(visits, y, n_classes=2, spec=Poisson().spec(1))
+        >>> Poisson().held_out_contributions(tally, None, "predictive", visits[:1], y[:1]).round(3).tolist()
         [[[-2.405], [-3.97]]]
-        >>> rest = Sums.of(visits[1:], y[1:], n_classes=2, spec=Poisson().spec(1))
-        >>> Poisson().estimate(rest).terms(visits[:1]).round(3).tolist()
+        >>> rest = Sums.from_rows(visits[1:], y[1:], n_classes=2, spec=Poisson().spec(1))
+        >>> Poisson().estimate(rest).contributions(visits[:1]).round(3).tolist()
         [[[-2.405], [-3.97]]]
         """
-        chosen, how = self._resolve(prior), _checked(how)
+        chosen, how = self._resolve(prior), _check_estimate(how)
         out = np.empty((block.shape[0], *tally.n.shape)) if out is None else out
-        step = max(1, _CELLS // max(1, self._cells(tally)))
+        step = max(1, _CHUNK_CELLS // max(1, self._cells(tally)))
         for start in range(0, len(out), step):
             rows = slice(start, min(start + step, len(out)))
             w = None if weight is None else weight[rows]
-            with conjugate.leave_one_out.of_rows(range(start, rows.stop)):
-                out[rows] = self._held_out(tally, chosen, how, rows_of(block, rows), y[rows], w)
+            with conjugate.leave_one_out.name_rows_in_errors(range(start, rows.stop)):
+                out[rows] = self._held_out_contributions(tally, chosen, how, slice_rows(block, rows), y[rows], w)
         return out
 
-    hears_words: ClassVar[bool] = False  # whether it is of documents in which every word may have a weight of its own
+    weights_tokens: ClassVar[bool] = (
+        False  # whether it is of documents in which every word may have a weight of its own
+    )
 
-    def words(
+    def held_out_tokens(
         self,
         tally: Any,
         prior: Prior | str | None,
@@ -282,21 +292,21 @@ class EventModel:
         *,
         power: float,
         is_counted: bool = True,
-    ) -> "Words":
+    ) -> "HeldOutTokens":
         """What each word of documents says, had its document not been counted; ``is_counted``: whether they were.
 
         Only events of documents have words, and ``hears_words`` says whether each may have a weight of its own.
 
         >>> from candide.events import Poisson, Text
-        >>> Poisson.hears_words, Text().hears_words, Text(model="bernoulli").hears_words
+        >>> Poisson.weights_tokens, Text().weights_tokens, Text(model="bernoulli").weights_tokens
         (False, True, False)
         """
         raise InputError(f"the {self._title} event model has no words")
 
     def _resolve(self, prior: Prior | str | None) -> Any:
-        chosen = prior_of(self.prior if prior is None else prior)
-        if chosen is not None and not isinstance(chosen, self.accepts):
-            names = ", ".join(p.__name__ for p in self.accepts)
+        chosen = resolve_prior(self.prior if prior is None else prior)
+        if chosen is not None and not isinstance(chosen, self.accepted_priors):
+            names = ", ".join(p.__name__ for p in self.accepted_priors)
             raise InputError(f"the {self._title} event model takes the priors {names}; got {chosen!r}")
         return chosen
 
@@ -313,20 +323,24 @@ class EventModel:
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
 
-    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+    def _held_out_contributions(
+        self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None
+    ) -> Floats:
         """Of a few rows: all at once where the estimate carries an axis of rows along, else one after another."""
-        if not self._leads:
-            return self._one_by_one(tally, prior, how, block, y, weight)
-        left = conjugate.leave_one_out.without_each(tally, self._row_tallies(tally, block, weight), y)
-        return self._estimate(left, prior, how).terms(block)
+        if not self._has_leading_axes:
+            return self._held_out_one_by_one(tally, prior, how, block, y, weight)
+        left = conjugate.leave_one_out.tally_without_each(tally, self._row_tallies(tally, block, weight), y)
+        return self._estimate(left, prior, how).contributions(block)
 
-    def _one_by_one(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+    def _held_out_one_by_one(
+        self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None
+    ) -> Floats:
         out = np.empty((len(y), *tally.n.shape))
         for i in range(len(y)):
-            row, one = rows_of(block, slice(i, i + 1)), slice(i, i + 1)
-            with conjugate.leave_one_out.of_rows([i]):
+            row, one = slice_rows(block, slice(i, i + 1)), slice(i, i + 1)
+            with conjugate.leave_one_out.name_rows_in_errors([i]):
                 left = tally - self._count(tally, row, y[one], None if weight is None else weight[one], len(tally.n))
-                out[one] = self._estimate(left, prior, how).terms(row)
+                out[one] = self._estimate(left, prior, how).contributions(row)
         return out
 
     def _row_tallies(self, tally: Any, block: Block, weight: Floats | None) -> Any:
@@ -337,7 +351,7 @@ class EventModel:
         """Rows counted in the encoding of another tally."""
         sizes = tuple(np.diff(getattr(like, "offsets", ())).tolist())
         spec = self.spec(like.n.shape[1], sizes)
-        return type(like).of(block, y, weight, n_classes=n_classes, spec=spec)
+        return type(like).from_rows(block, y, weight, n_classes=n_classes, spec=spec)
 
     def _cells(self, tally: Any) -> int:
         """How many numbers a law takes: what bounds the rows held out at once."""
@@ -358,7 +372,7 @@ class EventModel:
     natural: Callable[..., tuple[Floats, Floats]] | None = None
 
 
-def _checked(how: str) -> str:
-    if how not in HOWS:
-        raise unknown("estimate", how, HOWS)
+def _check_estimate(how: str) -> str:
+    if how not in ESTIMATES:
+        raise unknown_name_error("estimate", how, ESTIMATES)
     return how

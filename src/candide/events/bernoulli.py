@@ -1,6 +1,6 @@
 """Bernoulli: a number lies above a threshold, or it does not. The absent word counts.
 
->>> tally = Levels(np.array([[1.0, 2.0]]), np.array([0, 2]))  # one no, two yes
+>>> tally = LevelTally(np.array([[1.0, 2.0]]), np.array([0, 2]))  # one no, two yes
 >>> [Bernoulli().estimate(tally, Beta(10, 10), how).parameters()["probability"].item() for how in ("map", "mean")]
 [0.5238095238095238, 0.5217391304347826]
 """
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide import wording
-from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.dirichlet import held_out_levels, level_evidence, log_drawn, pair_log_prob
-from candide.distributions.base import dense
-from candide.encode import Encoding, Grid, Identity
+from candide import formatting
+from candide.conjugate.checks import refuse_cells, refuse_improper
+from candide.conjugate.dirichlet import draw_log_prob, held_out_levels, level_evidence, pair_log_prob
+from candide.data.blocks import Block, Codes, Floats
+from candide.distributions.base import to_dense
+from candide.encoding import Encoding, Grid, Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.priors import Beta, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Block, Codes, Floats
-from candide.tally import Levels, Sums
+from candide.tally import LevelTally, Sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Bernoulli(EventModel):
     """
 
     name: ClassVar[str] = "bernoulli"
-    sparse: ClassVar[bool] = True
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Beta, Jeffreys, Uniform)
+    accepts_sparse: ClassVar[bool] = True
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Beta, Jeffreys, Uniform)
     outcome: ClassVar[str] = "yes"
 
     threshold: float | None = 0.0
@@ -63,65 +63,67 @@ class Bernoulli(EventModel):
         """One edge, and the block keeps the numbers; or shares as they are."""
         return Identity(least=0.0) if self.threshold is None else Grid((self.threshold,), raw=True)
 
-    def _estimate(self, tally: Levels | Sums, prior: Prior | None, how: str) -> laws.Bernoulli:
+    def _estimate(self, tally: LevelTally | Sums, prior: Prior | None, how: str) -> laws.Bernoulli:
         """The posterior predictive of one value is the posterior mean."""
         no, yes = _counts(tally)
-        return laws.Bernoulli(*pair_log_prob(no, yes, *_beta(prior, no.shape[-1]), how), self.threshold)
+        return laws.Bernoulli(*pair_log_prob(no, yes, *_beta_parameters(prior, no.shape[-1]), how), self.threshold)
 
-    def _drawn(self, tally: Levels | Sums, rng: "np.random.Generator") -> laws.Bernoulli:
+    def _draw_posterior(self, tally: LevelTally | Sums, rng: "np.random.Generator") -> laws.Bernoulli:
         no, yes = _counts(tally)
         shape = np.stack([no, yes], axis=-1).reshape(len(no), -1) + 0.5
-        log_p = log_drawn(shape, np.arange(0, shape.shape[1] + 1, 2), rng)
+        log_p = draw_log_prob(shape, np.arange(0, shape.shape[1] + 1, 2), rng)
         return laws.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
 
-    def _evidence(self, tally: Levels | Sums, prior: Prior | None) -> Floats:
+    def _evidence(self, tally: LevelTally | Sums, prior: Prior | None) -> Floats:
         """Of the sequence of yes and no; of shares as if they were counts."""
-        pairs = _as_levels(tally)
-        alpha = np.stack(_beta(prior, pairs.n.shape[1]), axis=1).ravel()
+        pairs = _to_level_tally(tally)
+        alpha = np.stack(_beta_parameters(prior, pairs.n.shape[1]), axis=1).ravel()
         refuse_improper(alpha <= 0, prior)
         return pairs.per_feature(level_evidence(pairs, alpha))
 
-    def information(self, tally: Levels | Sums) -> Floats | None:
-        return super().information(_as_levels(tally))
+    def information(self, tally: LevelTally | Sums) -> Floats | None:
+        return super().information(_to_level_tally(tally))
 
-    def test(self, tally: Levels | Sums) -> "Test | None":
-        return super().test(_as_levels(tally))
+    def association_test(self, tally: LevelTally | Sums) -> "AssociationTest | None":
+        return super().association_test(_to_level_tally(tally))
 
     @property
-    def _leads(self) -> bool:  # type: ignore[override]
+    def _has_leading_axes(self) -> bool:  # type: ignore[override]
         return self.threshold is None
 
-    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+    def _held_out_contributions(
+        self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None
+    ) -> Floats:
         if self.threshold is None:
-            return super()._held_out(tally, prior, how, block, y, weight)
-        x, alpha = dense(block), np.stack(_beta(prior, tally.n.shape[1]), axis=1).ravel()
+            return super()._held_out_contributions(tally, prior, how, block, y, weight)
+        x, alpha = to_dense(block), np.stack(_beta_parameters(prior, tally.n.shape[1]), axis=1).ravel()
         codes = np.where(np.isnan(x), -1, x > self.threshold)
         return held_out_levels(tally, alpha, how, codes, y, weight)
 
 
-def _counts(tally: Levels | Sums) -> tuple[Floats, Floats]:
+def _counts(tally: LevelTally | Sums) -> tuple[Floats, Floats]:
     """(class, feature) the weight of no and of yes."""
-    if isinstance(tally, Levels):
+    if isinstance(tally, LevelTally):
         return tally.counts[:, 0::2], tally.counts[:, 1::2]
     above = tally.total > tally.n * (1 + 1e-9)
-    refuse(above, "shares of a yes are from 0 to 1, and some are larger; scale the values, or pass a threshold")
+    refuse_cells(above, "shares of a yes are from 0 to 1, and some are larger; scale the values, or pass a threshold")
     return np.maximum(tally.n - tally.total, 0.0), tally.total
 
 
-def _as_levels(tally: Levels | Sums) -> Levels:
-    if isinstance(tally, Levels):
+def _to_level_tally(tally: LevelTally | Sums) -> LevelTally:
+    if isinstance(tally, LevelTally):
         return tally
     pairs = np.stack(_counts(tally), axis=2).reshape(len(tally.n), -1)
-    return Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2))
+    return LevelTally(pairs, np.arange(0, pairs.shape[1] + 1, 2))
 
 
-def _beta(prior: Prior | None, n_features: int) -> tuple[Floats, Floats]:
+def _beta_parameters(prior: Prior | None, n_features: int) -> tuple[Floats, Floats]:
     """(feature,) imaginary counts of no, and of yes."""
     beta = prior if isinstance(prior, Beta) else Beta(0.5, 0.5) if isinstance(prior, Jeffreys) else Beta()
     for value in (beta.b, beta.a):
         if np.ndim(value) and len(np.atleast_1d(value)) != n_features:
             raise InputError(
-                f"{wording.plural(len(np.atleast_1d(value)), 'value')} in the Beta prior "
-                f"for {wording.plural(n_features, 'column')}"
+                f"{formatting.format_count(len(np.atleast_1d(value)), 'value')} in the Beta prior "
+                f"for {formatting.format_count(n_features, 'column')}"
             )
     return np.broadcast_to(beta.b, n_features), np.broadcast_to(beta.a, n_features)

@@ -4,7 +4,7 @@ The column is counted in the cells of a grid, at most 255 of them, which no labe
 the same of the class are merged when the counts become a law, so that other counts may have other bins. A column that
 says nothing is one bin. Within a bin the classes do not differ.
 
->>> tally = Levels(np.array([[9.0, 9.0, 8.0, 0.0], [0.0, 1.0, 0.0, 19.0]]), np.array([0, 4]))
+>>> tally = LevelTally(np.array([[9.0, 9.0, 8.0, 0.0], [0.0, 1.0, 0.0, 19.0]]), np.array([0, 4]))
 >>> law = Binned().estimate(tally)
 >>> law.bins.tolist(), law.parameters()["probability"].round(3).tolist()
 ([0, 0, 0, 1], [[0.327, 0.36, 0.294, 0.019], [0.024, 0.026, 0.021, 0.929]])
@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from candide import conjugate
 from candide import distributions as laws
-from candide.encode import Encoding, Grid
+from candide.data.blocks import Block, Codes, Floats, to_dense
+from candide.encoding import Encoding, Grid
 from candide.errors import InputError
-from candide.events.base import Compared, EventModel, Support
+from candide.events.base import EventModel, Support, TallyComparison
 from candide.events.categorical import Categorical, dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Block, Codes, Floats, dense
-from candide.tally import Levels
-from candide.tally.base import difference
+from candide.tally import LevelTally
+from candide.tally.base import subtract_sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
-_COMPARED = 10  # cells in which two tallies are compared
+_COMPARISON_CELLS = 10  # cells in which two tallies are compared
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Binned(EventModel):
 
     name: ClassVar[str] = "binned"
     kind: ClassVar[str] = "levels"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = None
-    chooses: ClassVar[bool] = True
+    has_learned_structure: ClassVar[bool] = True
 
     prior: Prior | str | None = None
     cells: int = 255
@@ -64,100 +64,100 @@ class Binned(EventModel):
     def encoding(self) -> Encoding:
         return Grid(cells=self.cells)
 
-    def held_at(self, tally: Levels) -> "Binned":
+    def freeze_structure(self, tally: LevelTally) -> "Binned":
         """The same in the bins of a tally, whatever the counts."""
-        return _Held(self.prior, self.cells, bins=tuple(self._bins(tally)))
+        return _FixedBins(self.prior, self.cells, bins=tuple(self._bins(tally)))
 
-    def compared(self, a: Levels, b: Levels, encodings: Sequence[Encoding]) -> Compared:
+    def prepare_comparison(self, a: LevelTally, b: LevelTally, encodings: Sequence[Encoding]) -> TallyComparison:
         """In few cells that hold as many values each, over both: what seems to move in many is chance.
 
-        >>> one = Levels(np.ones((1, 40)), np.array([0, 40]))
-        >>> Binned().compared(one, one, [Grid(tuple(range(39)))])[1].counts.tolist()
+        >>> one = LevelTally(np.ones((1, 40)), np.array([0, 40]))
+        >>> Binned().prepare_comparison(one, one, [Grid(tuple(range(39)))])[1].counts.tolist()
         [[4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0]]
         """
         offsets, n = a.offsets, (a.counts + b.counts).sum(axis=0)
-        groups = [_even(n[start:stop]) for start, stop in pairwise(offsets.tolist())]
+        groups = [_equal_weight_groups(n[start:stop]) for start, stop in pairwise(offsets.tolist())]
         coarse = tuple(e.coarsen(group) for e, group in zip(encodings, groups, strict=True))  # type: ignore[attr-defined]
         return Categorical(), a.coarsen(groups), b.coarsen(groups), coarse
 
-    def information(self, tally: Levels) -> Floats | None:
+    def information(self, tally: LevelTally) -> Floats | None:
         """That of the bins: cells are so many that chance would seem to tell of the class."""
         return super().information(tally.coarsen(self._bins(tally)))
 
-    def free_parameters(self, tally: Levels, n_features: int) -> Floats:
+    def free_parameters(self, tally: LevelTally, n_features: int) -> Floats:
         """(feature,) the bins of each feature but one.
 
-        >>> tally = Levels(np.array([[9.0, 9.0, 8.0, 0.0], [0.0, 1.0, 0.0, 19.0]]), np.array([0, 4]))
+        >>> tally = LevelTally(np.array([[9.0, 9.0, 8.0, 0.0], [0.0, 1.0, 0.0, 19.0]]), np.array([0, 4]))
         >>> Binned().free_parameters(tally, 1).tolist()
         [1.0]
         """
         return super().free_parameters(tally.coarsen(self._bins(tally)), n_features)
 
-    def test(self, tally: Levels) -> "Test | None":
-        return super().test(tally.coarsen(self._bins(tally)))
+    def association_test(self, tally: LevelTally) -> "AssociationTest | None":
+        return super().association_test(tally.coarsen(self._bins(tally)))
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> "laws.Binned":
+    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "laws.Binned":
         bins = self._bins(tally)
-        binned, place = tally.coarsen(bins), _place(tally, bins)
+        binned, place = tally.coarsen(bins), _number_bins(tally, bins)
         log_prob = conjugate.dirichlet.level_log_prob(binned, _alpha(prior, binned), how)
-        [own, whole], rows = _cells(tally, place, binned.offsets[-1])
+        [own, whole], rows = _cell_weights(tally, place, binned.offsets[-1])
         unseen = np.zeros((len(bins), len(tally.counts)))  # every number lies in a cell
         within = np.log((own + 1.0) / (whole + rows))
         return laws.Binned(log_prob.T[place] + within[:, None], tally.offsets, unseen, np.concatenate(bins))
 
-    def held_out(self, tally: Levels, *given: Any, **more: Any) -> NDArray:
+    def held_out_contributions(self, tally: LevelTally, *args: Any, **kwargs: Any) -> NDArray:
         """(row, class, feature) the terms of each row under the law without it, in the bins of all rows.
 
         >>> codes, y = np.array([[0], [0], [1], [1]] * 9), np.array([0, 0, 1, 1] * 9)
-        >>> tally = Levels.of(codes, y, n_classes=2, spec=Binned().spec(1, (Grid((0.5,)),)))
-        >>> Binned().held_out(tally, None, "predictive", codes[:1], y[:1]).round(2).tolist()
+        >>> tally = LevelTally.from_rows(codes, y, n_classes=2, spec=Binned().spec(1, (Grid((0.5,)),)))
+        >>> Binned().held_out_contributions(tally, None, "predictive", codes[:1], y[:1]).round(2).tolist()
         [[[-0.03], [-3.64]]]
         """
-        return super(Binned, self.held_at(tally)).held_out(tally, *given, **more)
+        return super(Binned, self.freeze_structure(tally)).held_out_contributions(tally, *args, **kwargs)
 
-    def _held_out(
-        self, tally: Levels, prior: Prior | None, how: str, block: Block, y: Codes, weight: Floats | None
+    def _held_out_contributions(
+        self, tally: LevelTally, prior: Prior | None, how: str, block: Block, y: Codes, weight: Floats | None
     ) -> Floats:
         """The bins stay: what a row is taken from are the counts of its bin, and of its cell within that."""
-        bins, codes = self._bins(tally), dense(block)
-        binned, place = tally.coarsen(bins), _place(tally, bins)
+        bins, codes = self._bins(tally), to_dense(block)
+        binned, place = tally.coarsen(bins), _number_bins(tally, bins)
         coarse = np.column_stack([np.where(c < 0, -1, b[c]) for c, b in zip(codes.T, bins, strict=True)])
         cell = tally.offsets[:-1] + np.maximum(codes, 0)
         gone = np.where(codes < 0, 0.0, 1.0 if weight is None else weight[:, None])
-        weights, rows = _cells(tally, place, binned.offsets[-1])
-        own, whole = (np.maximum(difference(n[cell], gone), 0.0) for n in weights)
+        weights, rows = _cell_weights(tally, place, binned.offsets[-1])
+        own, whole = (np.maximum(subtract_sums(n[cell], gone), 0.0) for n in weights)
         out = conjugate.dirichlet.held_out_levels(binned, _alpha(prior, binned), how, coarse, y, weight)
         return out + np.where(codes < 0, 0.0, np.log((own + 1.0) / (whole + rows[cell])))[:, None, :]
 
-    def _bins(self, tally: Levels) -> list[Codes]:
+    def _bins(self, tally: LevelTally) -> list[Codes]:
         """The bin of each cell of each column."""
         return [
-            conjugate.bins.merged(tally.counts[:, a:b])
+            conjugate.bins.merge_cells(tally.counts[:, a:b])
             for a, b in zip(tally.offsets[:-1], tally.offsets[1:], strict=True)
         ]
 
 
 @dataclass(frozen=True)
-class _Held(Binned):
+class _FixedBins(Binned):
     bins: tuple[Codes, ...] = ()
 
-    def _bins(self, tally: Levels) -> list[Codes]:
+    def _bins(self, tally: LevelTally) -> list[Codes]:
         return list(self.bins)
 
 
-def _even(n: Floats) -> Codes:
+def _equal_weight_groups(n: Floats) -> Codes:
     """(cell,) neighbouring cells in groups of about as much weight, numbered in order."""
     middle = (np.cumsum(n) - n / 2) / max(float(n.sum()), 1e-300)
-    return np.unique((_COMPARED * middle).astype(np.intp), return_inverse=True)[1].astype(np.intp)
+    return np.unique((_COMPARISON_CELLS * middle).astype(np.intp), return_inverse=True)[1].astype(np.intp)
 
 
-def _place(tally: Levels, bins: list[Codes]) -> Codes:
+def _number_bins(tally: LevelTally, bins: list[Codes]) -> Codes:
     """(cell,) the bin of each cell of all columns, numbered over all columns."""
     sizes = np.array([int(b.max(initial=-1)) + 1 for b in bins], np.intp)
     return np.repeat(np.cumsum(sizes) - sizes, np.diff(tally.offsets)) + np.concatenate(bins)
 
 
-def _alpha(prior: Prior | None, binned: Levels) -> Floats:
+def _alpha(prior: Prior | None, binned: LevelTally) -> Floats:
     sizes = np.diff(binned.offsets)
     if prior is None:
         return np.repeat(1.0 / np.maximum(sizes, 1), sizes)
@@ -169,7 +169,7 @@ def _alpha(prior: Prior | None, binned: Levels) -> Floats:
     return np.full(binned.offsets[-1], float(alpha))
 
 
-def _cells(tally: Levels, place: Codes, n_bins: int) -> tuple[tuple[Floats, Floats], Codes]:
+def _cell_weights(tally: LevelTally, place: Codes, n_bins: int) -> tuple[tuple[Floats, Floats], Codes]:
     """(cell,) the weight of each cell over all classes and of its bin; and the rows added to that: one a cell."""
     own: Floats = tally.counts.sum(axis=0)
     whole: Floats = np.bincount(place, own, n_bins).astype(np.float64)

@@ -3,7 +3,7 @@
 By default the table of each class is drawn round the shares of all classes, as near as the counts say (see
 :mod:`candide.conjugate.pooled`); with ``Dirichlet(1)`` each has an imaginary row of every level, Laplace's rule.
 
->>> tally = Levels(np.array([[3.0, 1.0, 0.0]]), np.array([0, 3]))
+>>> tally = LevelTally(np.array([[3.0, 1.0, 0.0]]), np.array([0, 3]))
 >>> law = Categorical().estimate(tally, Dirichlet(1))  # (count + 1) / (n + K)
 >>> np.exp(law.log_prob(np.array([[0], [1], [2], [99]]))).ravel().round(6).tolist()
 [0.571429, 0.285714, 0.142857, 0.142857]
@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide import conjugate, wording
+from candide import conjugate, formatting
 from candide import distributions as laws
 from candide.conjugate.checks import refuse_improper
+from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.priors import Dirichlet, Jeffreys, PooledDirichlet, Prior, Uniform
-from candide.rows.blocks import Block, Codes, Floats, dense
-from candide.tally import Levels
+from candide.tally import LevelTally
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Categorical(EventModel):
 
     name: ClassVar[str] = "categorical"
     kind: ClassVar[str] = "levels"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (PooledDirichlet, Dirichlet, Jeffreys, Uniform)
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (PooledDirichlet, Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = None
 
     prior: Prior | str | None = field(default=PooledDirichlet())
 
-    def _estimate(self, tally: Levels, prior: Prior | None, how: str) -> "laws.Categorical":
+    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "laws.Categorical":
         """The posterior predictive of one value is the posterior mean.
 
         A level never seen has probability 0 where the prior has no share for it (MLE; MAP with alpha <= 1): it says
@@ -57,26 +57,28 @@ class Categorical(EventModel):
         log_prob = conjugate.dirichlet.level_log_prob(tally, alpha, how)
         return laws.Categorical(log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how))
 
-    def _drawn(self, tally: Levels, rng: "np.random.Generator") -> "laws.Categorical":
+    def _draw_posterior(self, tally: LevelTally, rng: "np.random.Generator") -> "laws.Categorical":
         """Shares of levels under Dirichlet(1/2); a level never seen says what it says by the estimate."""
-        log_p = conjugate.dirichlet.log_drawn(tally.counts + 0.5, tally.offsets, rng)
+        log_p = conjugate.dirichlet.draw_log_prob(tally.counts + 0.5, tally.offsets, rng)
         unseen = conjugate.dirichlet.unseen_log_prob(tally, np.full(tally.offsets[-1], 0.5), "mean")
         return laws.Categorical(log_p.T, tally.offsets, unseen)
 
-    def _evidence(self, tally: Levels, prior: Prior | None) -> Floats:
+    def _evidence(self, tally: LevelTally, prior: Prior | None) -> Floats:
         if isinstance(prior, PooledDirichlet):
             return conjugate.pooled.pooled_evidence(tally, prior.alpha)
         alpha = _alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return tally.per_feature(conjugate.dirichlet.level_evidence(tally, alpha))
 
-    def _held_out(self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None) -> Floats:
+    def _held_out_contributions(
+        self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None
+    ) -> Floats:
         if isinstance(prior, PooledDirichlet) and how != "mle":
-            return conjugate.pooled.held_out_pooled(tally, prior.alpha, dense(block), y, weight)
-        return conjugate.dirichlet.held_out_levels(tally, _alpha(prior, tally), how, dense(block), y, weight)
+            return conjugate.pooled.held_out_pooled(tally, prior.alpha, to_dense(block), y, weight)
+        return conjugate.dirichlet.held_out_levels(tally, _alpha(prior, tally), how, to_dense(block), y, weight)
 
 
-def _alpha(prior: Prior | None, tally: Levels) -> Floats:
+def _alpha(prior: Prior | None, tally: LevelTally) -> Floats:
     """Imaginary counts of every level of every column; a sequence must fit each column's levels."""
     sizes = np.diff(tally.offsets)
     alpha = dirichlet_alpha(prior)
@@ -85,8 +87,8 @@ def _alpha(prior: Prior | None, tally: Levels) -> Floats:
     if (sizes != len(alpha)).any():
         j = int(np.flatnonzero(sizes != len(alpha))[0])
         raise InputError(
-            f"column {j} has {wording.plural(sizes[j], 'level')}, "
-            f"and the Dirichlet prior {wording.plural(len(alpha), 'value')} of alpha"
+            f"column {j} has {formatting.format_count(sizes[j], 'level')}, "
+            f"and the Dirichlet prior {formatting.format_count(len(alpha), 'value')} of alpha"
         )
     return np.tile(alpha, len(sizes))
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide.conjugate.checks import refuse
+from candide.conjugate.checks import refuse_cells
 from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
-from candide.encode import Identity
+from candide.data.blocks import Floats
+from candide.encoding import Identity
 from candide.events.base import EventModel, Support
-from candide.events.multinomial import Multinomial, as_levels, word_alpha
+from candide.events.multinomial import Multinomial, to_level_tally, word_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import Sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Complement(EventModel):
 
     name: ClassVar[str] = "complement"
     kind: ClassVar[str] = "sums"
-    sparse: ClassVar[bool] = True
+    accepts_sparse: ClassVar[bool] = True
     has_density: ClassVar[bool] = False
-    groups: ClassVar[bool] = True
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    accepts_groups: ClassVar[bool] = True
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
     encoding = Identity(least=0.0)
     outcome: ClassVar[str] = "the word"
@@ -50,7 +50,7 @@ class Complement(EventModel):
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
     @property
-    def compared_as(self) -> EventModel:
+    def comparison_family(self) -> EventModel:
         return Multinomial(prior=self.prior)
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Multinomial:
@@ -58,21 +58,23 @@ class Complement(EventModel):
         alpha = word_alpha(prior, tally)
         everywhere = tally.total.sum(axis=0)
         others = Sums(tally.n, np.maximum(everywhere - tally.total, 0.0), tally.log_factorial)
-        logs = level_log_prob(as_levels(others), alpha, how)
+        logs = level_log_prob(to_level_tally(others), alpha, how)
         silent = (everywhere == 0) & (pseudo_counts(alpha, how) <= 0)
         logs = np.where(silent, 0.0, logs)
-        refuse(np.isneginf(logs), "the word occurs in no other class, so its weight is infinite; use estimate='mean'")
+        refuse_cells(
+            np.isneginf(logs), "the word occurs in no other class, so its weight is infinite; use estimate='mean'"
+        )
         if not self.norm:
             return laws.Multinomial(-logs.T)
         total = logs.sum(axis=1, keepdims=True)
         return laws.Multinomial(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)
 
     def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import of_words
+        from candide.tally.information import word_information
 
-        return of_words(tally)
+        return word_information(tally)
 
-    def test(self, tally: Sums) -> "Test":
-        from candide.tally.association import of_totals
+    def association_test(self, tally: Sums) -> "AssociationTest":
+        from candide.tally.association import total_test
 
-        return of_totals(tally)
+        return total_test(tally)

@@ -1,13 +1,13 @@
 """Discriminant: numbers and indicators of levels that speak together, by their scores.
 
 A linear discriminant says what a linear model of all columns would say, a quadratic one what normal laws with a
-covariance for each class say. Columns are read as scores (:mod:`candide.encode.normal_score`), so that units and
+covariance for each class say. Columns are read as scores (:mod:`candide.encoding.normal_score`), so that units and
 increasing changes of a column make no difference.
 
 >>> z, y = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), np.array([0, 0, 1, 1, 1])
 >>> event = Discriminant()
->>> law = event.estimate(CoMoments.of(z, y, n_classes=2, spec=event.spec(2)))
->>> law.log_prob(z).argmax(axis=1).tolist(), event.voices(("a", "b"))
+>>> law = event.estimate(CoMoments.from_rows(z, y, n_classes=2, spec=event.spec(2)))
+>>> law.log_prob(z).argmax(axis=1).tolist(), event.term_names(("a", "b"))
 ([0, 0, 1, 1, 1], (('a', 'b'), ('a', 'b')))
 """
 
@@ -18,14 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import conjugate, wording
+from candide import conjugate, formatting
 from candide import distributions as laws
-from candide.encode.base import Encoding
-from candide.encode.normal_score import NormalScore
+from candide.data.blocks import Block, Codes, Floats, to_dense
+from candide.data.table import Name
+from candide.encoding.base import Encoding
+from candide.encoding.normal_score import NormalScore
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
-from candide.rows.blocks import Block, Codes, Floats, dense
-from candide.rows.table import Name
 from candide.tally import CoMoments
 
 
@@ -36,8 +36,8 @@ class Discriminant(EventModel):
     name: ClassVar[str] = "discriminant"
     kind: ClassVar[str] = "comoments"
     has_density: ClassVar[bool] = False
-    joint: ClassVar[bool] = True
-    groups: ClassVar[bool] = True
+    is_joint: ClassVar[bool] = True
+    accepts_groups: ClassVar[bool] = True
     support: ClassVar[Support | None] = None
 
     quadratic: bool = True
@@ -47,18 +47,18 @@ class Discriminant(EventModel):
     def encoding(self) -> Encoding:
         return NormalScore()
 
-    def voices(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
+    def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         return (tuple(columns),) * (1 + self.quadratic)
 
-    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+    def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
         """By how many numbers and categories it is of.
 
-        >>> Discriminant(quadratic=False).titles(("age", "height"), (NormalScore(), NormalScore()))
+        >>> Discriminant(quadratic=False).term_titles(("age", "height"), (NormalScore(), NormalScore()))
         ('linear discriminant of 2 numbers',)
         """
-        written = sum(one.as_written for one in encodings)
+        written = sum(one.is_read_as_text for one in encodings)
         sorts = (len(columns) - written, "number", "numbers"), (written, "category", "categories")
-        of = " and ".join(wording.plural(n, *names) for n, *names in sorts if n)
+        of = " and ".join(formatting.format_count(n, *names) for n, *names in sorts if n)
         kinds = ("linear", "quadratic")[: 1 + self.quadratic]
         return tuple(f"{kind} discriminant of {of}" for kind in kinds)
 
@@ -70,7 +70,7 @@ class Discriminant(EventModel):
         except np.linalg.LinAlgError:
             raise InputError("the products counted of columns that speak together are those of no rows") from None
 
-    def held_out(
+    def held_out_contributions(
         self,
         tally: CoMoments,
         prior: Any,
@@ -80,8 +80,8 @@ class Discriminant(EventModel):
         weight: Floats | None = None,
         out: NDArray | None = None,
     ) -> NDArray:
-        z, given = np.asarray(dense(block), np.float64), {"towards_diagonal": self.towards_diagonal}
-        terms = conjugate.discriminant.held_out(tally, z, y, weight, quadratic=self.quadratic, **given)
+        z, given = np.asarray(to_dense(block), np.float64), {"towards_diagonal": self.towards_diagonal}
+        terms = conjugate.discriminant.held_out_contributions(tally, z, y, weight, quadratic=self.quadratic, **given)
         if out is None:
             return terms
         out[:] = terms
@@ -90,5 +90,5 @@ class Discriminant(EventModel):
     def information(self, tally: Any) -> None:
         return None
 
-    def test(self, tally: Any) -> None:
+    def association_test(self, tally: Any) -> None:
         return None

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
-from candide.encode import Identity
+from candide.conjugate.checks import refuse_cells, refuse_improper
+from candide.conjugate.gamma import gamma_evidence, gamma_parameters, gamma_rate
+from candide.data.blocks import Floats
+from candide.encoding import Identity
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import Sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -38,52 +38,56 @@ class Exponential(EventModel):
 
     name: ClassVar[str] = "exponential"
     kind: ClassVar[str] = "sums"
-    sparse: ClassVar[bool] = True
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
+    accepts_sparse: ClassVar[bool] = True
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
-    _leads: ClassVar[bool] = True
+    _has_leading_axes: ClassVar[bool] = True
     encoding = Identity(least=0.0)
 
     prior: Prior | str | None = field(default=Gamma())
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """Two imaginary values, not one: with one the MAP of a class without values would be the rate 0, no density."""
-        shape, rate = _gamma(prior, tally)
+        shape, rate = _gamma_parameters(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.n, "rate": rate + tally.total}
-            refuse((after["shape"] <= 0) | (after["rate"] <= 0), f"no value, and {prior!r} is improper; use Gamma()")
+            refuse_cells(
+                (after["shape"] <= 0) | (after["rate"] <= 0), f"no value, and {prior!r} is improper; use Gamma()"
+            )
             return laws.Lomax(**after)
         estimate = gamma_rate(tally.n, tally.total, shape, rate, how)
         good = np.isfinite(estimate) & (estimate > 0)
-        refuse(~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()")
+        refuse_cells(
+            ~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()"
+        )
         return laws.Exponential(estimate)
 
-    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
-        values, amount = _gamma(self._resolve(None), tally)
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+        values, amount = _gamma_parameters(self._resolve(None), tally)
         some = (tally.n > 0) & (tally.total > 0)
         shape, rate = np.where(some, 0.0, values) + tally.n, np.where(some, 0.0, amount) + tally.total
-        refuse((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
+        refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
         return laws.Exponential(rng.standard_gamma(shape) / rate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
-        shape, rate = _gamma(prior, tally)
+        shape, rate = _gamma_parameters(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.n, tally.total, shape, rate)
 
     def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import of_exponentials
+        from candide.tally.information import exponential_information
 
-        return of_exponentials(tally)
+        return exponential_information(tally)
 
-    def test(self, tally: Sums) -> "Test":
-        from candide.tally.association import of_rates
+    def association_test(self, tally: Sums) -> "AssociationTest":
+        from candide.tally.association import rate_test
 
-        return of_rates(tally)
+        return rate_test(tally)
 
 
-def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
+def _gamma_parameters(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
     """Imaginary values and their total. Jeffreys: 1 / rate."""
     if isinstance(prior, Jeffreys | Uniform):
         return np.asarray(0.0 if isinstance(prior, Jeffreys) else 1.0), np.asarray(0.0)
     pooled = tally.pool()
-    return gamma_values(prior, Gamma(shape=2.0), pooled.n, pooled.total, otherwise=1.0)
+    return gamma_parameters(prior, Gamma(shape=2.0), pooled.n, pooled.total, default_shape=1.0)

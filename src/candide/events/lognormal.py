@@ -11,12 +11,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from candide.data.blocks import Floats
 from candide.distributions import Distribution, LogScale
-from candide.encode import Log
+from candide.encoding import Log
 from candide.events.base import Support
 from candide.events.gaussian import Gaussian
 from candide.priors import Prior
-from candide.rows.blocks import Floats
 from candide.tally import CoMoments, Moments
 
 
@@ -31,18 +31,18 @@ class LogNormal(Gaussian):
     """
 
     name: ClassVar[str] = "lognormal"
-    support: ClassVar[Support | None] = Support(low=0.0, open=True)
+    support: ClassVar[Support | None] = Support(low=0.0, is_open=True)
     encoding = Log()
 
     def _estimate(self, tally: Moments | CoMoments, prior: Prior | None, how: str) -> Distribution:
         return LogScale(super()._estimate(tally, prior, how))
 
-    def _drawn(self, tally: Moments | CoMoments, rng: "np.random.Generator") -> Distribution:
-        return LogScale(super()._drawn(tally, rng))
+    def _draw_posterior(self, tally: Moments | CoMoments, rng: "np.random.Generator") -> Distribution:
+        return LogScale(super()._draw_posterior(tally, rng))
 
     def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:
         """Of x itself: each value's density gains 1/x, and the tally knows the sum of ln x."""
         return super()._evidence(tally, prior) - tally.n * tally.mean
 
-    def _log_slope(self, x: Floats) -> Floats:
+    def _log_derivative(self, x: Floats) -> Floats:
         return -x

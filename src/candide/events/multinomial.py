@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide import wording
+from candide import formatting
 from candide.conjugate.checks import refuse_improper
-from candide.conjugate.dirichlet import level_evidence, level_log_prob, log_drawn
-from candide.encode import Identity
+from candide.conjugate.dirichlet import draw_log_prob, level_evidence, level_log_prob
+from candide.data.blocks import Floats
+from candide.encoding import Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
-from candide.tally import Levels, Sums
+from candide.tally import LevelTally, Sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Multinomial(EventModel):
 
     name: ClassVar[str] = "multinomial"
     kind: ClassVar[str] = "sums"
-    sparse: ClassVar[bool] = True
-    groups: ClassVar[bool] = True
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    accepts_sparse: ClassVar[bool] = True
+    accepts_groups: ClassVar[bool] = True
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
     encoding = Identity(least=0.0)
     outcome: ClassVar[str] = "the word"
@@ -48,7 +48,7 @@ class Multinomial(EventModel):
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """The predictive is that of a whole document's sequence of words: Dirichlet-multinomial."""
-        words, alpha = as_levels(tally), word_alpha(prior, tally)
+        words, alpha = to_level_tally(tally), word_alpha(prior, tally)
         if how != "predictive":
             return laws.Multinomial(level_log_prob(words, alpha, how).T, mean_length(tally))
         posterior = alpha + tally.total
@@ -56,31 +56,31 @@ class Multinomial(EventModel):
             raise InputError(f"a class without words has no predictive under {prior!r}; use alpha > 0")
         return laws.DirichletMultinomial(posterior, mean_length(tally))
 
-    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
         """Shares of words under Dirichlet(1/2)."""
-        words = as_levels(tally)
-        return laws.Multinomial(log_drawn(words.counts + 0.5, words.offsets, rng).T, mean_length(tally))
+        words = to_level_tally(tally)
+        return laws.Multinomial(draw_log_prob(words.counts + 0.5, words.offsets, rng).T, mean_length(tally))
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         """Of the sequence of words of all documents of a class; the normaliser is shared out by the words' counts."""
         alpha = word_alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
-        return level_evidence(as_levels(tally), alpha)
+        return level_evidence(to_level_tally(tally), alpha)
 
     def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import of_words
+        from candide.tally.information import word_information
 
-        return of_words(tally)
+        return word_information(tally)
 
-    def test(self, tally: Sums) -> "Test":
-        from candide.tally.association import of_totals
+    def association_test(self, tally: Sums) -> "AssociationTest":
+        from candide.tally.association import total_test
 
-        return of_totals(tally)
+        return total_test(tally)
 
 
-def as_levels(tally: Sums) -> Levels:
+def to_level_tally(tally: Sums) -> LevelTally:
     """A bag of words is one feature whose levels are the words."""
-    return Levels(tally.total, np.array([0, tally.total.shape[1]], np.intp))
+    return LevelTally(tally.total, np.array([0, tally.total.shape[1]], np.intp))
 
 
 def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
@@ -88,8 +88,8 @@ def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
     n_words, alpha = tally.total.shape[1], dirichlet_alpha(prior)
     if alpha.ndim and len(alpha) != n_words:
         raise InputError(
-            f"{wording.plural(n_words, 'column')}, and "
-            f"{wording.plural(len(alpha), 'value')} of alpha in the Dirichlet prior"
+            f"{formatting.format_count(n_words, 'column')}, and "
+            f"{formatting.format_count(len(alpha), 'value')} of alpha in the Dirichlet prior"
         )
     return np.broadcast_to(alpha, n_words)
 

@@ -22,18 +22,18 @@ from typing import ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide.conjugate.checks import refuse
-from candide.conjugate.gamma import gamma_values, most_events
-from candide.encode import Identity
+from candide.conjugate.checks import refuse_cells
+from candide.conjugate.gamma import gamma_parameters, mode_events
+from candide.data.blocks import Floats
+from candide.encoding import Identity
 from candide.errors import InputError
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import Moments
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
 _MOST = 1e300  # a dispersion above it would make a shape of 0, which means that every count is 0
-_LEAST = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
+_MIN_DISPERSION = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class NegativeBinomial(EventModel):
 
     name: ClassVar[str] = "negativebinomial"
     kind: ClassVar[str] = "moments"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Uniform)
-    support: ClassVar[Support | None] = Support(low=0.0, whole=True)
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Gamma, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0, is_integer=True)
     encoding = Identity(least=0.0)
-    _leads: ClassVar[bool] = True
+    _has_leading_axes: ClassVar[bool] = True
 
     sharing: float = 10.0  # the rows that the dispersion of all classes weighs against a class's own
     prior: Prior | str | None = field(default=Gamma())
@@ -70,53 +70,55 @@ class NegativeBinomial(EventModel):
         """
         dispersion = self._dispersion(tally, how)
         if how == "mle":
-            refuse(tally.n <= 0, "no value to take a mean of; use estimate='predictive' or the prior Gamma()")
-            return _law(tally.mean, dispersion)
-        shape, rate = _gamma(prior, tally)
+            refuse_cells(tally.n <= 0, "no value to take a mean of; use estimate='predictive' or the prior Gamma()")
+            return _distribution(tally.mean, dispersion)
+        shape, rate = _gamma_parameters(prior, tally)
         events, rows = shape + tally.n * tally.mean, rate + tally.n
-        refuse(rows <= 0, f"no value, and {prior!r} is improper; use Gamma()")
+        refuse_cells(rows <= 0, f"no value, and {prior!r} is improper; use Gamma()")
         if how == "map":
-            return _law(most_events(events) / (rows + 2 * dispersion), dispersion)
+            return _distribution(mode_events(events) / (rows + 2 * dispersion), dispersion)
         mean = events / rows
         if how == "predictive":
             with np.errstate(over="ignore"):
-                dispersion = dispersion + (1.0 + dispersion) * (ratio(np.ones_like(mean), mean) + dispersion) / rows
-        return _law(mean, dispersion)
+                dispersion = (
+                    dispersion + (1.0 + dispersion) * (divide_or_zero(np.ones_like(mean), mean) + dispersion) / rows
+                )
+        return _distribution(mean, dispersion)
 
     def _dispersion(self, tally: Moments, how: str) -> Floats:
         """(class, feature) by moments; but for the MLE the classes share what they show."""
         rows = np.maximum(tally.n - 1.0, 0.0)
         beyond, unit = tally.m2 - rows * tally.mean, tally.mean**2  # of the squares, what no Poisson has
         if how == "mle":
-            return np.maximum(ratio(beyond, rows * unit), 0.0)
-        common = ratio(beyond.sum(axis=-2, keepdims=True), (rows * unit).sum(axis=-2, keepdims=True))
-        own = ratio(beyond + self.sharing * np.maximum(common, 0.0) * unit, (rows + self.sharing) * unit)
+            return np.maximum(divide_or_zero(beyond, rows * unit), 0.0)
+        common = divide_or_zero(beyond.sum(axis=-2, keepdims=True), (rows * unit).sum(axis=-2, keepdims=True))
+        own = divide_or_zero(beyond + self.sharing * np.maximum(common, 0.0) * unit, (rows + self.sharing) * unit)
         return np.where(tally.mean > 0, np.maximum(own, 0.0), np.maximum(common, 0.0))
 
     def information(self, tally: Moments) -> Floats | None:
-        from candide.tally.information import of_counts
+        from candide.tally.information import count_information
 
         law = self._estimate(tally, Gamma(), "mean")
         decay = np.log1p(law.rate).min(initial=np.inf)  # of the tail, a count
 
         def log_density(x: Floats, j: slice) -> Floats:
             some = laws.NegativeBinomial(law.shape[:, j], law.rate[:, j])
-            return some.terms(np.broadcast_to(x, (len(x), some.n_features))).transpose(1, 0, 2)
+            return some.contributions(np.broadcast_to(x, (len(x), some.n_features))).transpose(1, 0, 2)
 
-        return of_counts(tally.n, log_density, float(law.mean().max(initial=0.0)) + 40 / decay + 40)
+        return count_information(tally.n, log_density, float(law.mean().max(initial=0.0)) + 40 / decay + 40)
 
 
-def _gamma(prior: Prior | None, tally: Moments) -> tuple[Floats, Floats]:
+def _gamma_parameters(prior: Prior | None, tally: Moments) -> tuple[Floats, Floats]:
     """Imaginary events and rows."""
     if isinstance(prior, Uniform):
         return np.asarray(1.0), np.asarray(0.0)
     pooled = tally.pool()
-    return gamma_values(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, otherwise=0.5)
+    return gamma_parameters(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, default_shape=0.5)
 
 
-def _law(mean: Floats, dispersion: Floats) -> laws.NegativeBinomial:
+def _distribution(mean: Floats, dispersion: Floats) -> laws.NegativeBinomial:
     """A mean of 0 is a shape of 0: then every count but 0 has probability 0."""
-    mean, dispersion = np.broadcast_arrays(mean, np.clip(dispersion, _LEAST, _MOST))
+    mean, dispersion = np.broadcast_arrays(mean, np.clip(dispersion, _MIN_DISPERSION, _MOST))
     shape = np.where(mean > 0, 1.0 / dispersion, 0.0)
     with np.errstate(over="ignore"):  # a mean may be next to nothing
         rate = np.minimum(shape / np.where(mean > 0, mean, 1.0), sys.float_info.max)

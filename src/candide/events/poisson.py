@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from candide import distributions as laws
-from candide.conjugate.checks import refuse, refuse_improper
-from candide.conjugate.gamma import gamma_evidence, gamma_rate, gamma_values
-from candide.encode import Identity
+from candide.conjugate.checks import refuse_cells, refuse_improper
+from candide.conjugate.gamma import gamma_evidence, gamma_parameters, gamma_rate
+from candide.data.blocks import Floats
+from candide.encoding import Identity
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Floats
 from candide.tally import Sums
 
 if TYPE_CHECKING:
-    from candide.tally.association import Test
+    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -37,52 +37,54 @@ class Poisson(EventModel):
 
     name: ClassVar[str] = "poisson"
     kind: ClassVar[str] = "sums"
-    sparse: ClassVar[bool] = True
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
-    support: ClassVar[Support | None] = Support(low=0.0, whole=True)
-    _leads: ClassVar[bool] = True
+    accepts_sparse: ClassVar[bool] = True
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
+    support: ClassVar[Support | None] = Support(low=0.0, is_integer=True)
+    _has_leading_axes: ClassVar[bool] = True
     encoding = Identity(least=0.0)
-    keep = frozenset({"log_factorial"})
+    extra_sums = frozenset({"log_factorial"})
 
     prior: Prior | str | None = field(default=Gamma())
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
         """A rate of 0 gives every count but 0 probability 0."""
-        shape, rate = _gamma(prior, tally)
+        shape, rate = _gamma_parameters(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.total, "rate": rate + tally.n}
-            refuse(after["rate"] <= 0, f"no value, and {prior!r} is improper; use Gamma()")
+            refuse_cells(after["rate"] <= 0, f"no value, and {prior!r} is improper; use Gamma()")
             return laws.NegativeBinomial(**after)
         estimate = gamma_rate(tally.total, tally.n, shape, rate, how)
-        refuse(~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()")
+        refuse_cells(
+            ~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()"
+        )
         return laws.Poisson(estimate)
 
-    def _drawn(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
-        own, rows = _gamma(self._resolve(None), tally)
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+        own, rows = _gamma_parameters(self._resolve(None), tally)
         some = tally.n > 0
         shape, rate = np.where(some, 0.5, own) + tally.total, np.where(some, 0.0, rows) + tally.n
-        refuse((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
+        refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
         return laws.Poisson(rng.standard_gamma(shape) / rate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
-        shape, rate = _gamma(prior, tally)
+        shape, rate = _gamma_parameters(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.total, tally.n, shape, rate) - tally.log_factorial
 
     def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import of_poissons
+        from candide.tally.information import poisson_information
 
-        return of_poissons(tally)
+        return poisson_information(tally)
 
-    def test(self, tally: Sums) -> "Test":
-        from candide.tally.association import of_totals
+    def association_test(self, tally: Sums) -> "AssociationTest":
+        from candide.tally.association import total_test
 
-        return of_totals(tally)
+        return total_test(tally)
 
 
-def _gamma(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
+def _gamma_parameters(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
     """Imaginary events and rows. Jeffreys: rate**-1/2."""
     if isinstance(prior, Jeffreys | Uniform):
         return np.asarray(0.5 if isinstance(prior, Jeffreys) else 1.0), np.asarray(0.0)
     pooled = tally.pool()
-    return gamma_values(prior, Gamma(rate=1.0), pooled.total, pooled.n, otherwise=0.5)
+    return gamma_parameters(prior, Gamma(rate=1.0), pooled.total, pooled.n, default_shape=0.5)

@@ -14,10 +14,10 @@ not to be had             weights scaled to the same length for every document a
 
 >>> import numpy as np
 >>> spec = Text().spec(1)
->>> documents = Documents.of(["free prize", "see you", "free call"])
->>> tally = Terms.of(documents, np.array([0, 1, 0]), n_classes=2, spec=spec)
+>>> documents = Documents.from_column(["free prize", "see you", "free call"])
+>>> tally = TokenCounts.from_rows(documents, np.array([0, 1, 0]), n_classes=2, spec=spec)
 >>> law = Text().estimate(tally)
->>> np.exp(law.log_prob(Documents.of(["free", "unheard", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
+>>> np.exp(law.log_prob(Documents.from_column(["free", "unheard", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
@@ -27,25 +27,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide.conjugate import terms
+from candide.conjugate import token_estimates
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
-from candide.conjugate.words import Words, words_of
+from candide.conjugate.held_out_tokens import HeldOutTokens, leave_out_tokens
+from candide.data.blocks import Codes, Floats
+from candide.data.documents import Documents
+from candide.data.table import Name
 from candide.distributions import Distribution
-from candide.encode import Encoding
-from candide.encode.tokens import Tokens, tokens_of
-from candide.errors import InputError, unknown
+from candide.encoding import Encoding
+from candide.encoding.tokens import Tokens, tokens_from_settings
+from candide.errors import InputError, unknown_name_error
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
-from candide.rows.blocks import Codes, Floats
-from candide.rows.documents import Documents
-from candide.rows.table import Name
-from candide.tally import Terms, keys
+from candide.tally import TokenCounts, sorted_keys
 
 __all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
-_FEW = 50  # documents: of so few, terms of single ones are all that some have
+_FEW_DOCUMENTS = 50  # documents: of so few, terms of single ones are all that some have
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ class Text(EventModel):
     >>> model = cd.NaiveBayes({"body": event}).fit({"body": ["free prize", "see you", "free call"]}, ["s", "h", "s"])
     >>> model.predict({"body": ["free"]}).tolist()
     ['s']
-    >>> event.tokens.ngrams, event.smallest, event.has_density
+    >>> event.tokens.ngrams, event.min_pseudo_count, event.has_density
     ((1, 2), 1.0, True)
-    >>> tally = model.census_.tallies[0]
-    >>> event.weighed(tally).tally.n_terms, event.log_odds(tally, 1)[0].shape
+    >>> tally = model.counts_.tallies[0]
+    >>> event.weighted_counts(tally).tally.n_tokens, event.log_odds(tally, 1)[0].shape
     (8, (8,))
     """
 
     name: ClassVar[str] = "text"
-    kind: ClassVar[str] = "terms"
-    accepts: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
+    kind: ClassVar[str] = "token_counts"
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Dirichlet, Jeffreys, Uniform)
     support: ClassVar[Support | None] = None
 
     model: str = "multinomial"
@@ -91,13 +91,15 @@ class Text(EventModel):
     max_share: float = 1.0
     min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: pairs of one
     prior: Prior | str | None = field(default=Dirichlet(1.0))
-    beside: bool = False  # another voice of a column whose density is told by one
-    choose: bool | None = False  # how words with weights are heard, by documents held out; None: of few documents
+    is_auxiliary: bool = False  # another voice of a column whose density is told by one
+    choose_weighting: bool | None = (
+        False  # how words with weights are heard, by documents held out; None: of few documents
+    )
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise unknown("model of text", self.model, MODELS)
-        tokens = tokens_of(self)
+            raise unknown_name_error("model of text", self.model, MODELS)
+        tokens = tokens_from_settings(self)
         object.__setattr__(self, "ngrams", tokens.ngrams)
         object.__setattr__(self, "stop_words", tokens.stop_words)
         if self.min_documents is not None and not self.min_documents >= 0:
@@ -115,27 +117,27 @@ class Text(EventModel):
     @property
     def has_density(self) -> bool:  # type: ignore[override]
         """Whether its scores are log-probabilities: those of "complement" are not, nor what is said beside others."""
-        return self.model != "complement" and not self.beside
+        return self.model != "complement" and not self.is_auxiliary
 
-    def titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+    def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
         """By its column; what stands beside another voice of it says what it hears.
 
-        >>> CHARACTERS.titles(["name"])
+        >>> CHARACTER_TEXT.term_titles(["name"])
         ('name, characters',)
         """
         heard = ", words" if self.analyzer == "word" else ", characters"
-        return tuple(f"{name}{heard if self.beside else ''}" for name in columns)
+        return tuple(f"{name}{heard if self.is_auxiliary else ''}" for name in columns)
 
     @property
     def tokens(self) -> Tokens:
         """How a document becomes terms."""
-        return tokens_of(self)
+        return tokens_from_settings(self)
 
     @property
-    def terms_are(self) -> str:
+    def token_description(self) -> str:
         """What the terms are, in words.
 
-        >>> Text(ngrams=(1, 2)).terms_are, Text(analyzer="char_wb", ngrams=(3, 5)).terms_are
+        >>> Text(ngrams=(1, 2)).token_description, Text(analyzer="char_wb", ngrams=(3, 5)).token_description
         ('words and pairs of words', 'runs of 3 to 5 characters')
         """
         low, high = self.ngrams
@@ -148,45 +150,53 @@ class Text(EventModel):
         """The same, as every event model says it."""
         return self.tokens
 
-    def _estimate(self, tally: Terms, prior: Prior | None, how: str) -> Distribution:
-        counted, alpha = self.weighed(tally), self._alpha(prior)
+    def _estimate(self, tally: TokenCounts, prior: Prior | None, how: str) -> Distribution:
+        counted, alpha = self.weighted_counts(tally), self._alpha(prior)
         extra = float(pseudo_counts(alpha, how))
         if self.model == "multinomial":
-            return terms.multinomial(counted, extra)
+            return token_estimates.multinomial_scores(counted, extra)
         if extra <= 0:
             raise InputError(
                 f"Text(model={self.model!r}) gives a term never met in a class no chance with estimate={how!r} and "
                 f"{prior!r}; use estimate='mean', or a larger alpha"
             )
         if self.model == "complement":
-            return terms.complement(counted, extra, self.norm)
-        return terms.bernoulli(counted, extra) if self.model == "bernoulli" else terms.polya(counted, extra)
+            return token_estimates.complement_scores(counted, extra, self.norm)
+        return (
+            token_estimates.bernoulli_scores(counted, extra)
+            if self.model == "bernoulli"
+            else token_estimates.polya_distribution(counted, extra)
+        )
 
-    def _held_out(self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None) -> Floats:
+    def _held_out_contributions(
+        self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None
+    ) -> Floats:
         """In closed form where terms are weighed one by one; else document by document, which takes its time."""
         extra = float(pseudo_counts(self._alpha(prior), how))
-        whole = self.model == "multinomial" and not (self.signed or self.idf or self._prunes)
+        whole = self.model == "multinomial" and not (self.signed or self.idf or self._has_pruning)
         if not whole or extra <= 0:
-            return super()._held_out(tally, prior, how, block, y, weight)
-        return terms.multinomial_held_out(self.weighed(tally), extra, block, y, weight)[:, :, None]
+            return super()._held_out_contributions(tally, prior, how, block, y, weight)
+        return token_estimates.held_out_multinomial_scores(self.weighted_counts(tally), extra, block, y, weight)[
+            :, :, None
+        ]
 
     @property
-    def _prunes(self) -> bool:
+    def _has_pruning(self) -> bool:
         return self.min_count > 0 or self.min_share > 0 or self.max_share < 1 or self.min_documents != 0
 
     @property
-    def hears_words(self) -> bool:  # type: ignore[override]
+    def weights_tokens(self) -> bool:  # type: ignore[override]
         """Whether every word may have a weight: where the score is a sum over the words that there are.
 
-        >>> Text().hears_words, Text(model="complement").hears_words
+        >>> Text().weights_tokens, Text(model="complement").weights_tokens
         (True, False)
         """
         adds_up = self.model == "multinomial" and not (self.signed or self.idf)
         return adds_up and float(self._alpha(self._resolve(None))) > 0
 
-    def words(
+    def held_out_tokens(
         self,
-        tally: Terms,
+        tally: TokenCounts,
         prior: Prior | str | None,
         block: Any,
         y: Codes,
@@ -194,50 +204,54 @@ class Text(EventModel):
         *,
         power: float,
         is_counted: bool = True,
-    ) -> Words:
+    ) -> HeldOutTokens:
         """What each word of documents says, had its document not been counted.
 
-        >>> documents, y = Documents.of(["free prize", "see you", "free call"]), np.array([0, 1, 0])
-        >>> tally = Terms.of(documents, y, n_classes=2, spec=Text().spec(1))
-        >>> Text().words(tally, None, documents, y, power=0.5).keys()  # no other document has the other words
+        >>> documents, y = Documents.from_column(["free prize", "see you", "free call"]), np.array([0, 1, 0])
+        >>> tally = TokenCounts.from_rows(documents, y, n_classes=2, spec=Text().spec(1))
+        >>> Text().held_out_tokens(tally, None, documents, y, power=0.5).keys()  # no other document has the other words
         [b'free']
         """
         extra = float(pseudo_counts(self._alpha(self._resolve(prior)), "mean"))
-        documents = Documents.of(block)
-        return words_of(self.weighed(tally), extra, documents, y, weight, power=power, is_counted=is_counted)
+        documents = Documents.from_column(block)
+        return leave_out_tokens(
+            self.weighted_counts(tally), extra, documents, y, weight, power=power, is_counted=is_counted
+        )
 
     def _cells(self, tally: Any) -> int:
         return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
 
-    def _evidence(self, tally: Terms, prior: Prior | None) -> Floats:
+    def _evidence(self, tally: TokenCounts, prior: Prior | None) -> Floats:
         """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""
         alpha = self._alpha(prior)
         refuse_improper(alpha <= 0, prior)
         if self.model not in ("multinomial", "bernoulli") or self.signed:
             return super()._evidence(tally, prior)
-        counted = self.weighed(tally)
+        counted = self.weighted_counts(tally)
         present = self.model == "bernoulli"
-        return (terms.bernoulli_evidence if present else terms.multinomial_evidence)(counted, float(alpha))
+        return (token_estimates.bernoulli_evidence if present else token_estimates.multinomial_evidence)(
+            counted, float(alpha)
+        )
 
     @property
-    def compared_as(self) -> "Text":
+    def comparison_family(self) -> "Text":
         """By the shares of terms, or of documents that have them."""
         return replace(self, model="bernoulli" if self.model == "bernoulli" else "multinomial", idf=False, norm=False)
 
-    def sample_size(self, tally: Terms) -> Floats:
+    def sample_size(self, tally: TokenCounts) -> Floats:
         """(class, 1) of documents, or of terms."""
         if self.model == "bernoulli":
             return tally.n
-        counted = self.weighed(tally).tally
+        counted = self.weighted_counts(tally).tally
         return np.bincount(counted.class_of_cell, counted.total, counted.n_classes).astype(np.float64)[:, None]
 
-    def log_odds(self, tally: Terms, c: int) -> tuple[Floats, Terms]:
+    def log_odds(self, tally: TokenCounts, c: int) -> tuple[Floats, TokenCounts]:
         """(term,) log-odds of each kept term for a class against all others, and the tally of those terms."""
-        counted = self.weighed(tally)
-        return terms.log_odds(counted, c, self.smallest), counted.tally
+        counted = self.weighted_counts(tally)
+        return token_estimates.token_log_odds(counted, c, self.min_pseudo_count), counted.tally
 
     @property
-    def smallest(self) -> float:
+    def min_pseudo_count(self) -> float:
         """What the prior adds to every count, or next to nothing where it adds none."""
         return float(self._alpha(self._resolve(None))) or 1e-300
 
@@ -247,32 +261,36 @@ class Text(EventModel):
             raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")
         return alpha
 
-    def _least(self, tally: Terms) -> Floats:
+    def _min_documents(self, tally: TokenCounts) -> Floats:
         """(term,) how many documents must have it: one for words, two for what is longer, and for what is no word."""
-        if tally.n.sum() <= _FEW:
-            return np.zeros(tally.n_terms)
-        if not self.tokens.has_words:
-            return np.full(tally.n_terms, 2.0)
-        longer = keys.blanks(tally.letters, tally.starts) >= self.ngrams[0]
+        if tally.n.sum() <= _FEW_DOCUMENTS:
+            return np.zeros(tally.n_tokens)
+        if not self.tokens.is_word_based:
+            return np.full(tally.n_tokens, 2.0)
+        longer = sorted_keys.count_blanks(tally.letters, tally.starts) >= self.ngrams[0]
         return np.where(longer, 2.0, 0.0)
 
-    def weighed(self, tally: Terms) -> terms.Weighed:
+    def weighted_counts(self, tally: TokenCounts) -> token_estimates.WeightedTokenCounts:
         """The tally as this model weighs it: pruned, without signs, with ``idf``."""
         if self.signed:
-            tally = terms.without_signs(tally)
-        if self._prunes:
-            least = self._least(tally) if self.min_documents is None else self.min_documents
-            tally = tally.kept(terms.frequent(tally, self.min_count, self.min_share, self.max_share, least))
-        return terms.Weighed(tally, self.tokens, terms.inverse_shares(tally) if self.idf else None)
+            tally = token_estimates.split_by_sign(tally)
+        if self._has_pruning:
+            least = self._min_documents(tally) if self.min_documents is None else self.min_documents
+            tally = tally.select_tokens(
+                token_estimates.frequent_mask(tally, self.min_count, self.min_share, self.max_share, least)
+            )
+        return token_estimates.WeightedTokenCounts(
+            tally, self.tokens, token_estimates.inverse_document_frequency(tally) if self.idf else None
+        )
 
 
 # Where every word has a weight: pairs of words may mean more than their words do; repeats say less than first
 # occurrences; of a pair that one document has no other was heard, and there is no end of such pairs, while a word that
 # one document has counts as other rare words do; and counts are drawn to evenness by Jeffreys' half.
-HEARD = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose=None)
+DEFAULT_TEXT = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose_weighting=None)
 # What runs of characters say beside the words: of names, of languages without spaces, of words that are written
 # otherwise than others write them. Up to four, as words of Chinese or Japanese have: what is longer is mostly a word
 # that is heard anyway, or a part of one. Those that one document has are left out: there is no end of them.
-CHARACTERS = Text(
-    analyzer="char_wb", ngrams=(1, 4), sublinear=True, min_documents=None, prior=Dirichlet(0.5), beside=True
+CHARACTER_TEXT = Text(
+    analyzer="char_wb", ngrams=(1, 4), sublinear=True, min_documents=None, prior=Dirichlet(0.5), is_auxiliary=True
 )

@@ -4,10 +4,10 @@ Levels and combinations of levels have a number each; a column of numbers has a 
 met; a column of text has its strongest words. What columns say together without cells is told in words alone.
 
 >>> from candide.demo import garden
->>> from candide.explain.voices import voices
->>> fitted = Fitted(garden())
->>> leaf, scented = (axis(fitted, voices(fitted)[name]) for name in ("leaf_mm", "scented"))
->>> leaf.shape, leaf.at.shape, leaf.nats.shape, scented.shape, scented.names
+>>> from candide.explain.terms import list_terms
+>>> fitted = FittedModel(garden())
+>>> leaf, scented = (build_axis(fitted, list_terms(fitted)[name]) for name in ("leaf_mm", "scented"))
+>>> leaf.shape, leaf.positions.shape, leaf.contributions.shape, scented.shape, scented.names
 ('curve', (49,), (49, 3), 'levels', (('no', 'yes'),))
 """
 
@@ -18,94 +18,107 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Floats
 from candide.distributions import Distribution
-from candide.encode.grid import Grid
+from candide.encoding.grid import Grid
 from candide.errors import InputError
-from candide.explain.cells import cells
-from candide.explain.terms import TopTerm, top_terms
-from candide.explain.voices import Voice
-from candide.model.fitted import Fitted
-from candide.model.plan import Part
-from candide.rows.blocks import Floats
+from candide.explain.cells import build_term_cells
+from candide.explain.terms import Term
+from candide.explain.words import TopWord, top_words
+from candide.model.fitted import FittedModel
+from candide.model.plan import PlanPart
 
-_POINTS = 49  # of a curve of a law that has no steps
-_BARS = 32  # of a histogram
-_DRAWN = 2000  # rows that a law expects, where no cells were counted
-_TAIL = 0.004  # of the rows at either end, which lie beyond what is drawn
-_TERMS = 12  # words for each class
+_CURVE_POINTS = 49  # of a curve of a law that has no steps
+_HISTOGRAM_BARS = 32  # of a histogram
+_SAMPLE_ROWS = 2000  # rows that a law expects, where no cells were counted
+_TAIL_SHARE = 0.004  # of the rows at either end, which lie beyond what is drawn
+_TOP_WORDS = 12  # words for each class
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class TermAxis:
     """One voice along its values.
 
     ``nats`` are for each class less the mean over classes by their shares.
     """
 
-    voice: Voice
+    term: Term
     shape: str  # "levels" | "steps" | "curve" | "table" | "terms" | "" where it cannot be drawn
     names: tuple[tuple[str, ...], ...] = ()  # of each column its levels, bins or cells
-    nats: Floats | None = None  # (level of each column ..., class), or (point, class)
-    often: Floats | None = None  # (level of each column ...) the share of the rows; None where it is not known
-    at: Floats | None = None  # the points of a curve, or the edges between steps
-    bars: tuple[Floats, Floats] | None = None  # of numbers: the edges of bars, and the share of the rows in each
-    terms: tuple[tuple[TopTerm, ...], ...] = ()  # for each class
-    typical: str | float | None = None  # the most frequent level, or the median of numbers; None where it is not known
+    contributions: Floats | None = None  # (level of each column ..., class), or (point, class)
+    frequencies: Floats | None = None  # (level of each column ...) the share of the rows; None where it is not known
+    positions: Floats | None = None  # the points of a curve, or the edges between steps
+    histogram: tuple[Floats, Floats] | None = None  # of numbers: the edges of bars, and the share of the rows in each
+    top_words: tuple[tuple[TopWord, ...], ...] = ()  # for each class
+    typical_value: str | float | None = (
+        None  # the most frequent level, or the median of numbers; None where it is not known
+    )
 
-    def against(self, shares: Floats, c: int) -> Floats:
+    def contrast(self, class_proportions: Floats, class_index: int) -> Floats:
         """(level of each column ...) or (point,) what it says for a class against the mean of the others."""
-        assert self.nats is not None
-        return self.nats[..., c] / max(1.0 - float(shares[c]), 1e-300)
+        assert self.contributions is not None
+        return self.contributions[..., class_index] / max(1.0 - float(class_proportions[class_index]), 1e-300)
 
 
-def axis(fitted: Fitted, voice: Voice) -> Axis:
+def build_axis(fitted: FittedModel, term: Term) -> TermAxis:
     """What a voice says along its values."""
-    part, law = fitted.plan.parts[voice.part], fitted.model.distributions[voice.part]
-    if part.holds == "documents":
-        return _of_terms(fitted, voice)
-    if law.answers() is not None:
-        return _of_cells(fitted, part, law, voice)
-    if len(voice.columns) > 1 or part.event.joint or part.holds != "numbers":
-        return Axis(voice, "")
-    return _of_numbers(fitted, law, voice)
+    part, law = fitted.plan.parts[term.part_index], fitted.model.distributions[term.part_index]
+    if part.block_kind == "documents":
+        return _word_axis(fitted, term)
+    if law.level_scores() is not None:
+        return _cell_axis(fitted, part, law, term)
+    if len(term.columns) > 1 or part.event.is_joint or part.block_kind != "numbers":
+        return TermAxis(term, "")
+    return _number_axis(fitted, law, term)
 
 
-def _of_terms(fitted: Fitted, voice: Voice) -> Axis:
+def _word_axis(fitted: FittedModel, term: Term) -> TermAxis:
     if not fitted.has_counts:
-        return Axis(voice, "")
-    found = tuple(tuple(top_terms(fitted, voice.columns[0], label, _TERMS)) for label in fitted.labels.values)
-    return Axis(voice, "terms", terms=found)
+        return TermAxis(term, "")
+    found = tuple(tuple(top_words(fitted, term.columns[0], label, _TOP_WORDS)) for label in fitted.labels.values)
+    return TermAxis(term, "terms", top_words=found)
 
 
-def _of_cells(fitted: Fitted, part: Part, law: Distribution, voice: Voice) -> Axis:
-    found = cells(fitted, voice)
-    if len(voice.columns) > 1:
-        return Axis(voice, "table", found.names, found.nats, found.often)
-    grid: Any = part.encodings[part.columns.index(voice.columns[0])]
-    if grid.as_written or not grid.edges:
-        often = None if found.often is None else found.names[0][int(found.often.argmax())]
-        return Axis(voice, "levels", found.names, found.nats, found.often, typical=often)
-    known = law.answers()
+def _cell_axis(fitted: FittedModel, part: PlanPart, distribution: Distribution, term: Term) -> TermAxis:
+    found = build_term_cells(fitted, term)
+    if len(term.columns) > 1:
+        return TermAxis(term, "table", found.names, found.contributions, found.frequencies)
+    grid: Any = part.encodings[part.columns.index(term.columns[0])]
+    if grid.is_read_as_text or not grid.edges:
+        often = None if found.frequencies is None else found.names[0][int(found.frequencies.argmax())]
+        return TermAxis(term, "levels", found.names, found.contributions, found.frequencies, typical_value=often)
+    known = distribution.level_scores()
     assert known is not None
-    edges = np.array(grid.coarsen(known.of(voice.feature)[1]).edges)
+    edges = np.array(grid.coarsen(known.for_feature(term.feature_index)[1]).edges)
     counts, middle = None, None
     if fitted.has_counts:
-        tally: Any = fitted.chosen.tallies[voice.part]
-        counts = tally.counts[:, slice(*known.offsets[voice.feature : voice.feature + 2])].sum(axis=0)
+        tally: Any = fitted.selected_counts.tallies[term.part_index]
+        counts = tally.counts[:, slice(*known.offsets[term.feature_index : term.feature_index + 2])].sum(axis=0)
         half = int(np.searchsorted(np.cumsum(counts), counts.sum() / 2))
-        middle = value_in_cell(fitted, voice.columns[0], grid, min(half, len(counts) - 1))
-    return Axis(voice, "steps", found.names, found.nats, found.often, edges, _bars(grid, counts), typical=middle)
+        middle = value_in_cell(fitted, term.columns[0], grid, min(half, len(counts) - 1))
+    return TermAxis(
+        term,
+        "steps",
+        found.names,
+        found.contributions,
+        found.frequencies,
+        edges,
+        _histogram(grid, counts),
+        typical_value=middle,
+    )
 
 
-def value_in_cell(fitted: Fitted, name: Any, grid: Grid, cell: int) -> float:
+def value_in_cell(fitted: FittedModel, name: Any, grid: Grid, cell: int) -> float:
     """A value in a cell that was met, where any encoding of the column keeps some: a grid knows its edges alone."""
-    every = (part.encodings[part.columns.index(name)].met() for part in fitted.plan.parts if name in part.columns)
+    every = (
+        part.encodings[part.columns.index(name)].seen_values() for part in fitted.plan.parts if name in part.columns
+    )
     met = np.array(next(filter(None, every), ()))
     there = met[np.searchsorted(grid.edges or (), met) == cell]
     return float(there[len(there) // 2] if len(there) else grid.decode(np.array([cell]))[0])
 
 
-def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
+def _histogram(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
     """The cells of a grid in bars of equal width, but for what lies far out; what is in a cell lies evenly in it."""
     edges = np.array(grid.edges)
     if counts is None or not counts.sum():
@@ -115,38 +128,40 @@ def _bars(grid: Grid, counts: Floats | None) -> tuple[Floats, Floats] | None:
     widths = np.diff(edges) if len(edges) > 1 else np.array([max(abs(edges[0]), 1.0) * 0.05])
     walls = np.concatenate([[edges[0] - widths[0]], edges, [edges[-1] + widths[-1]]])  # as wide as what is beside them
     below = np.concatenate([[0.0], np.cumsum(counts) / counts.sum()])
-    low, high = np.interp([_TAIL, 1 - _TAIL], below, walls)
+    low, high = np.interp([_TAIL_SHARE, 1 - _TAIL_SHARE], below, walls)
     low, high = (walls[0], walls[-1]) if high - low < 1e-3 * (walls[-1] - walls[0]) else (low, high)
     if not np.isfinite(high - low) or high <= low:
         return None
-    at = np.linspace(low, high, _BARS + 1)
+    at = np.linspace(low, high, _HISTOGRAM_BARS + 1)
     return at, np.diff(np.interp(at, walls, below))
 
 
 @lru_cache(maxsize=1)
-def expected_rows(law: Distribution, shares: tuple[float, ...]) -> NDArray:
+def expected_rows(distribution: Distribution, class_proportions: tuple[float, ...]) -> NDArray:
     """Rows as a law expects them, of all its columns: they are asked for one after another."""
-    rng, p = np.random.default_rng(0), np.array(shares)
-    return np.asarray(law.typical(rng.choice(len(p), _DRAWN, p=p / p.sum()), rng), np.float64)
+    rng, p = np.random.default_rng(0), np.array(class_proportions)
+    return np.asarray(distribution.sample_block(rng.choice(len(p), _SAMPLE_ROWS, p=p / p.sum()), rng), np.float64)
 
 
-def _of_numbers(fitted: Fitted, law: Distribution, voice: Voice) -> Axis:
+def _number_axis(fitted: FittedModel, distribution: Distribution, term: Term) -> TermAxis:
     """A curve over the values that the law expects."""
-    shares = fitted.shares
+    shares = fitted.class_proportions
     try:
-        drawn = expected_rows(law, tuple(shares.tolist()))[:, voice.feature]
+        drawn = expected_rows(distribution, tuple(shares.tolist()))[:, term.feature_index]
     except (InputError, ValueError):  # a law that cannot draw, or no rows left
-        return Axis(voice, "")
+        return TermAxis(term, "")
     drawn = drawn[np.isfinite(drawn)]
     if not len(drawn) or np.ptp(drawn) == 0:
-        return Axis(voice, "")
-    low, high = np.quantile(drawn, [_TAIL, 1 - _TAIL])
-    at = np.linspace(low, high, _POINTS)
-    block = np.full((_POINTS, law.n_features), np.nan)
-    block[:, voice.feature] = at
-    said = law.terms(block)[:, :, voice.feature]
+        return TermAxis(term, "")
+    low, high = np.quantile(drawn, [_TAIL_SHARE, 1 - _TAIL_SHARE])
+    at = np.linspace(low, high, _CURVE_POINTS)
+    block = np.full((_CURVE_POINTS, distribution.n_features), np.nan)
+    block[:, term.feature_index] = at
+    said = distribution.contributions(block)[:, :, term.feature_index]
     with np.errstate(invalid="ignore"):
         nats = said - np.nan_to_num(said @ shares)[:, None]
-    bars, edges = np.histogram(drawn, _BARS, (low, high))
+    bars, edges = np.histogram(drawn, _HISTOGRAM_BARS, (low, high))
     middle = float(np.median(drawn))
-    return Axis(voice, "curve", nats=nats, at=at, bars=(edges, bars / len(drawn)), typical=middle)
+    return TermAxis(
+        term, "curve", contributions=nats, positions=at, histogram=(edges, bars / len(drawn)), typical_value=middle
+    )

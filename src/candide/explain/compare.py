@@ -5,13 +5,16 @@ A move is measured by the symmetric Kullback-Leibler divergence of the two distr
 n_a n_b / (2 (n_a + n_b)): about the log-likelihood ratio of "they differ" to "they are the same".
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> herbs = Fitted(garden())
+>>> from candide.model.fitted import FittedModel
+>>> herbs = FittedModel(garden())
 >>> dry = garden()
 >>> dry.tallies[2].counts[2, :3] = [80, 5, 15]  # thyme is found on chalk now, no longer on sand
->>> [(m.column, m.label, round(m.moved, 2), round(m.surprise)) for m in compare(herbs, Fitted(dry)).columns[:1]]
+>>> [
+...     (m.column, m.label, round(m.divergence, 2), round(m.surprise))
+...     for m in compare_models(herbs, FittedModel(dry)).columns[:1]
+... ]
 [('soil', 'thyme', 0.75, 19)]
->>> [(m.level, round(m.before, 2), round(m.after, 2)) for m in compare(herbs, Fitted(dry)).levels[:2]]
+>>> [(m.level, round(m.before, 2), round(m.after, 2)) for m in compare_models(herbs, FittedModel(dry)).levels[:2]]
 [('sand', 0.54, 0.16), ('chalk', 0.4, 0.79)]
 """
 
@@ -22,46 +25,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Floats
+from candide.data.table import Name
 from candide.distributions import Distribution
-from candide.distributions.base import moved as contribution
-from candide.encode.tokens import shown
+from candide.distributions.base import symmetric_divergence as contribution
+from candide.encoding.tokens import format_key
 from candide.errors import InputError
-from candide.model.census import Census, align
-from candide.model.fitted import Fitted
-from candide.model.plan import Part
-from candide.rows.blocks import Floats
-from candide.rows.table import Name
-from candide.tally.base import ratio
+from candide.model.counts import ModelCounts, align_counts
+from candide.model.fitted import FittedModel
+from candide.model.plan import PlanPart
+from candide.tally.base import divide_or_zero
 
 Pair = tuple[float, float]  # before, after
 
 
 @dataclass(frozen=True)
-class ClassMove:
+class ClassChange:
     """A class whose share of the rows moved."""
 
     label: Any
     before: float
     after: float
-    moved: float
+    divergence: float
     surprise: float
     status: str = ""  # "new", "gone", or neither
 
 
 @dataclass(frozen=True)
-class ColumnMove:
+class ColumnChange:
     """A column, or columns modelled together, whose distribution within a class moved; what tells how."""
 
     column: Name | tuple[Name, ...]
     label: Any
     event: str
-    moved: float
+    divergence: float
     surprise: float
     values: dict[str, Pair] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class LevelMove:
+class LevelChange:
     """A level whose probability within a class moved."""
 
     column: Name
@@ -69,121 +72,127 @@ class LevelMove:
     level: Any
     before: float
     after: float
-    moved: float
+    divergence: float
     surprise: float
     status: str = ""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """All that moved, most surprising first."""
 
     rows: tuple[int, int]
-    classes: list[ClassMove]
-    columns: list[ColumnMove]
-    levels: list[LevelMove]
-    left_out: list[Name] = field(default_factory=list)  # columns whose family gives no divergence here
+    classes: list[ClassChange]
+    columns: list[ColumnChange]
+    levels: list[LevelChange]
+    skipped_columns: list[Name] = field(default_factory=list)  # columns whose family gives no divergence here
     dates: frozenset[str] = frozenset()  # columns whose numbers are days since 1970
 
 
-def compare(a: Fitted, b: Fitted, most: int = 1000) -> Comparison:
+def compare_models(before_model: FittedModel, after_model: FittedModel, limit: int = 1000) -> ModelComparison:
     """What moved from model ``a`` to model ``b``; at most so many columns and levels of each."""
-    before, after = align(a.census, b.census)
-    columns: list[ColumnMove] = []
-    levels: list[LevelMove] = []
+    before, after = align_counts(before_model.counts, after_model.counts)
+    columns: list[ColumnChange] = []
+    levels: list[LevelChange] = []
     left_out: list[Name] = []
     for part, *tallies in zip(before.plan.parts, before.tallies, after.tallies, strict=True):
-        if part.beside:  # its columns are compared by their own laws
+        if part.is_joint_term:  # its columns are compared by their own laws
             continue
         try:
-            pair = _Pair.of(part, before.labels.values, a.dates, *tallies)
+            pair = _PartPair.from_tallies(part, before.labels.values, before_model.dates, *tallies)
         except InputError:  # an estimate cannot be had, or its law has no divergence
             left_out += part.columns
             continue
-        columns += pair.columns(most)
-        levels += pair.levels(most)
+        columns += pair.columns(limit)
+        levels += pair.levels(limit)
     columns.sort(key=lambda m: -m.surprise)
     levels.sort(key=lambda m: -m.surprise)
-    classes = _class_moves(before, after)
-    return Comparison((before.n_rows, after.n_rows), classes, columns[:most], levels[:most], left_out, a.dates)
+    classes = _class_changes(before, after)
+    return ModelComparison(
+        (before.n_rows, after.n_rows), classes, columns[:limit], levels[:limit], left_out, before_model.dates
+    )
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _PartPair:
     """One part before and after: its laws, how far they are apart, and how much evidence there is for it."""
 
-    part: Part
+    part: PlanPart
     labels: tuple[Any, ...]
     tallies: tuple[Any, Any]
-    laws: tuple[Distribution, Distribution]
-    moved: Floats  # (class, unit) a unit is a column, or a group of columns
+    distributions: tuple[Distribution, Distribution]
+    divergence: Floats  # (class, unit) a unit is a column, or a group of columns
     weight: Floats  # (class, unit)
     dates: Collection[Name]
 
     @classmethod
-    def of(cls, part: Part, labels: tuple[Any, ...], dates: Collection[Name], a: Any, b: Any) -> "_Pair":
-        event, a, b, encodings = part.event.compared(a, b, part.encodings)
+    def from_tallies(
+        cls, part: PlanPart, labels: tuple[Any, ...], dates: Collection[Name], a: Any, b: Any
+    ) -> "_PartPair":
+        event, a, b, encodings = part.event.prepare_comparison(a, b, part.encodings)
         part = replace(part, encodings=encodings)
-        x, y = (event.estimate(tally, None, "map" if part.event.joint else "mean") for tally in (a, b))
+        x, y = (event.estimate(tally, None, "map" if part.event.is_joint else "mean") for tally in (a, b))
         moved = x.divergence(y)
-        weight = _joint(event.sample_size(a), event.sample_size(b))[:, : moved.shape[1]]
-        if part.event.joint:  # its columns move as one
+        weight = _joint_weight(event.sample_size(a), event.sample_size(b))[:, : moved.shape[1]]
+        if part.event.is_joint:  # its columns move as one
             moved, weight = moved.sum(axis=1, keepdims=True), weight[:, :1]
         return cls(part, labels, (a, b), (x, y), moved, weight, dates)
 
-    def columns(self, most: int) -> list[ColumnMove]:
-        surprise = _times(self.moved, self.weight)
-        names, event = [self.part.columns] if self.part.event.joint else self.part.columns, self.part.event.name
+    def columns(self, most: int) -> list[ColumnChange]:
+        surprise = _surprise(self.divergence, self.weight)
+        names, event = [self.part.columns] if self.part.event.is_joint else self.part.columns, self.part.event.name
         return [
-            ColumnMove(
-                names[j], self.labels[c], event, float(self.moved[c, j]), float(surprise[c, j]), self._values(c, j)
+            ColumnChange(
+                names[j], self.labels[c], event, float(self.divergence[c, j]), float(surprise[c, j]), self._values(c, j)
             )
-            for c, j in _top(surprise, most)
+            for c, j in _top_cells(surprise, most)
         ]
 
-    def levels(self, most: int) -> list[LevelMove]:
+    def levels(self, most: int) -> list[LevelChange]:
         found = []
-        x, y = self.laws
+        x, y = self.distributions
         for c, (label, pair) in enumerate(zip(self.labels, x.level_pairs(y), strict=False)):
-            surprise = _times(pair.moved, self.weight[c, pair.feature])
-            for _, i in _top(surprise[None, :], most):
-                j, place = int(pair.feature[i]), int(pair.place[i])
-                level = self._level(j, place) if pair.key is None else shown(pair.key(place), x.tokens)  # type: ignore[attr-defined]
-                known = self._met(j, place) if pair.known is None else (pair.known[0][i], pair.known[1][i])
-                p, q, by, shock = (float(v[i]) for v in (pair.before, pair.after, pair.moved, surprise))
-                found.append(LevelMove(self.part.columns[j], label, level, p, q, by, shock, _status(*known)))
+            surprise = _surprise(pair.divergence, self.weight[c, pair.feature])
+            for _, i in _top_cells(surprise[None, :], most):
+                j, place = int(pair.feature[i]), int(pair.level[i])
+                level = self._level(j, place) if pair.token_key is None else format_key(pair.token_key(place), x.tokens)  # type: ignore[attr-defined]
+                known = (
+                    self._level_counts(j, place) if pair.is_seen is None else (pair.is_seen[0][i], pair.is_seen[1][i])
+                )
+                p, q, by, shock = (float(v[i]) for v in (pair.before, pair.after, pair.divergence, surprise))
+                found.append(LevelChange(self.part.columns[j], label, level, p, q, by, shock, _status(*known)))
         return found
 
     def _level(self, j: int, place: int) -> Any:
         encoding = self.part.encodings[j]
-        if encoding.as_written:
+        if encoding.is_read_as_text:
             return self.part.levels[j].values[place]
-        return encoding.names(self.part.columns[j] in self.dates)[place]
+        return encoding.level_names(self.part.columns[j] in self.dates)[place]
 
-    def _met(self, j: int, place: int) -> tuple[float, float]:
+    def _level_counts(self, j: int, place: int) -> tuple[float, float]:
         """How often a level was counted before and after, in all classes together."""
         a, b = (tally.counts[:, tally.offsets[j] + place].sum() for tally in self.tallies)
         return a, b
 
     def _values(self, c: int, j: int) -> dict[str, Pair]:
         """The numbers that tell how a column moved within a class."""
-        if self.part.holds == "documents":
-            a, b = (float(ratio(tally.length, tally.n)[c, 0]) for tally in self.tallies)
+        if self.part.block_kind == "documents":
+            a, b = (float(divide_or_zero(tally.length, tally.n)[c, 0]) for tally in self.tallies)
             return {"terms a document": (a, b)}
-        x, y = (law.parameters() for law in self.laws)
-        if self.part.event.joint:
-            return _of_group(self.part.columns, *({name: p[name][c] for name in p} for p in (x, y)))
-        shape = self.moved.shape
+        x, y = (law.parameters() for law in self.distributions)
+        if self.part.event.is_joint:
+            return _group_values(self.part.columns, *({name: p[name][c] for name in p} for p in (x, y)))
+        shape = self.divergence.shape
         return {name: (float(x[name][c, j]), float(y[name][c, j])) for name in x if x[name].shape == shape}
 
 
-def _class_moves(before: Census, after: Census) -> list[ClassMove]:
+def _class_changes(before: ModelCounts, after: ModelCounts) -> list[ClassChange]:
     weights = before.class_weight, after.class_weight
     p, q = (w / max(w.sum(), 1e-300) for w in weights)
     moved = contribution(*((w + 0.5) / (w.sum() + 0.5 * len(w)) for w in weights))
-    joint = _joint(weights[0].sum(), weights[1].sum())
+    joint = _joint_weight(weights[0].sum(), weights[1].sum())
     found = [
-        ClassMove(
+        ClassChange(
             label,
             float(p[c]),
             float(q[c]),
@@ -197,7 +206,7 @@ def _class_moves(before: Census, after: Census) -> list[ClassMove]:
     return sorted(found, key=lambda m: -m.surprise)
 
 
-def _of_group(names: tuple[Name, ...], x: dict[str, Floats], y: dict[str, Floats]) -> dict[str, Pair]:
+def _group_values(names: tuple[Name, ...], x: dict[str, Floats], y: dict[str, Floats]) -> dict[str, Pair]:
     """The mean, the deviation and the correlation that moved most."""
     by_mean, by_sd = np.abs(x["mean"] - y["mean"]) / np.minimum(x["sd"], y["sd"]), np.abs(np.log(x["sd"] / y["sd"]))
     i, j = int(by_mean.argmax()), int(by_sd.argmax())
@@ -212,20 +221,20 @@ def _of_group(names: tuple[Name, ...], x: dict[str, Floats], y: dict[str, Floats
     return found
 
 
-def _joint(n: Any, m: Any) -> Any:
-    return 0.5 * ratio(np.asarray(n) * np.asarray(m), np.asarray(n) + np.asarray(m))
+def _joint_weight(n: Any, m: Any) -> Any:
+    return 0.5 * divide_or_zero(np.asarray(n) * np.asarray(m), np.asarray(n) + np.asarray(m))
 
 
-def _times(moved: Floats, weight: Floats) -> Floats:
+def _surprise(moved: Floats, weight: Floats) -> Floats:
     return np.where(weight > 0, moved * np.where(weight > 0, weight, 1.0), 0.0)
 
 
-def _top(surprise: Floats, most: int) -> list[tuple[int, int]]:
+def _top_cells(surprise: Floats, limit: int) -> list[tuple[int, int]]:
     """The cells of the largest surprises above rounding, largest first."""
     flat = surprise.ravel()
     some = np.flatnonzero(flat > 1e-9)
-    if len(some) > most:
-        some = some[np.argpartition(-flat[some], most)[:most]]
+    if len(some) > limit:
+        some = some[np.argpartition(-flat[some], limit)[:limit]]
     order: NDArray[np.intp] = some[np.argsort(-flat[some], kind="stable")]
     return [(int(i) // surprise.shape[1], int(i) % surprise.shape[1]) for i in order]
 

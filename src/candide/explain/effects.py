@@ -7,8 +7,8 @@ each, or, of a term without cells, to rows that its distribution expects. The to
 and its parts of all joint terms.
 
 >>> from candide.demo import garden
->>> soil = Effects(Fitted(garden())).of("soil")
->>> soil.axis.names, soil.terms, soil.axis.nats.shape
+>>> soil = Effects(FittedModel(garden())).for_column("soil")
+>>> soil.axis.names, soil.n_terms, soil.axis.contributions.shape
 ((('chalk', 'clay', 'sand'),), 1, (3, 3))
 """
 
@@ -19,20 +19,28 @@ from typing import Any
 
 import numpy as np
 
+from candide.data.blocks import Codes, Floats
+from candide.data.table import Name
 from candide.errors import InputError
-from candide.explain.axes import Axis, axis, expected_rows
-from candide.explain.cells import cells
-from candide.explain.voices import Voice, Voices, apart, voices
-from candide.model.fitted import Fitted
-from candide.rows.blocks import Codes, Floats
-from candide.rows.table import Name
+from candide.explain.axes import TermAxis, build_axis, expected_rows
+from candide.explain.cells import build_term_cells
+from candide.explain.terms import Term, TermList, list_terms, mean_class_difference
+from candide.model.fitted import FittedModel
 
-_KNOTS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)  # quantiles between which parts of a term without cells are straight
-_UNKNOWN = 512  # heights of knots that are fitted, where columns are many; each has two
-_COLUMNS = 1000  # of a term without cells that is split, as numbers; more are not
+_KNOT_QUANTILES = (
+    0.01,
+    0.1,
+    0.25,
+    0.5,
+    0.75,
+    0.9,
+    0.99,
+)  # quantiles between which parts of a term without cells are straight
+_MAX_KNOT_HEIGHTS = 512  # heights of knots that are fitted, where columns are many; each has two
+_MAX_COLUMNS = 1000  # of a term without cells that is split, as numbers; more are not
 _RIDGE = 0.002  # of the fit, per row: columns that move together share what they contribute
-_STEPS = 100  # of the additive fit to cells
-_FAR = 50.0  # log-odds; an impossible cell counts as this
+_MAX_ITERATIONS = 100  # of the additive fit to cells
+_IMPOSSIBLE_LOG_ODDS = 50.0  # log-odds; an impossible cell counts as this
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,42 +48,42 @@ class ColumnEffect:
     """The total effect of a column along its values."""
 
     column: Name
-    axis: Axis  # with total effects in place of those of the own term
-    terms: int  # that the column is in
+    axis: TermAxis  # with total effects in place of those of the own term
+    n_terms: int  # that the column is in
     importance: float | None  # mean over the rows, as the strength of a term
 
 
 class Effects:
     """The total effects of the columns of a model."""
 
-    def __init__(self, fitted: Fitted, known: Voices | None = None):
-        self.fitted, self.voices = fitted, voices(fitted) if known is None else known
-        self._own = {one.columns[0]: one for one in self.voices if len(one.columns) == 1}
-        self._joint = dict[Name, list[Voice]]()
-        for one in self.voices:
+    def __init__(self, fitted: FittedModel, terms: TermList | None = None):
+        self.fitted, self.terms = fitted, list_terms(fitted) if terms is None else terms
+        self._column_terms = {one.columns[0]: one for one in self.terms if len(one.columns) == 1}
+        self._joint_terms = dict[Name, list[Term]]()
+        for one in self.terms:
             for name in one.columns if len(one.columns) > 1 else ():
-                self._joint.setdefault(name, []).append(one)
+                self._joint_terms.setdefault(name, []).append(one)
         self._cells, self._rows = dict[str, list[Floats]](), dict[str, list[tuple[Floats, Floats]]]()
 
     @cached_property
-    def all(self) -> list[ColumnEffect]:
+    def column_effects(self) -> list[ColumnEffect]:
         """Every column with values to draw, the most important first."""
-        names = dict.fromkeys([*self._own, *(one.column for one in self.voices.silent)])
-        found = [effect for name in names if (effect := self.of(name)) is not None]
+        names = dict.fromkeys([*self._column_terms, *(one.column for one in self.terms.inactive)])
+        found = [effect for name in names if (effect := self.for_column(name)) is not None]
         return sorted(found, key=lambda one: np.inf if one.importance is None else -one.importance)
 
-    def of(self, name: Name) -> ColumnEffect | None:
+    def for_column(self, name: Name) -> ColumnEffect | None:
         """The total effect of a column; None where no term that it is in has values to draw."""
-        own, joint = self._own.get(name), self._joint.get(name, [])
+        own, joint = self._column_terms.get(name), self._joint_terms.get(name, [])
         base, terms = self._base(name, own, joint), len(joint) + (own is not None)
         if base is None:
             return None
-        if base.nats is None or not joint:
-            return ColumnEffect(name, base, terms, None if own is None else own.strength)
+        if base.contributions is None or not joint:
+            return ColumnEffect(name, base, terms, None if own is None else own.importance)
         values, of, share = self._values(name, base)
-        total = base.nats.copy()
+        total = base.contributions.copy()
         np.add.at(total, of, share[:, None] * self.shift(name, values))
-        shifted = replace(base, nats=total - np.nan_to_num(total @ self.fitted.shares)[:, None])
+        shifted = replace(base, contributions=total - np.nan_to_num(total @ self.fitted.class_proportions)[:, None])
         return ColumnEffect(name, shifted, terms, self._importance(shifted))
 
     def without_axis(self, name: Name) -> float | None:
@@ -84,30 +92,37 @@ class Effects:
         That is the mean over rows that the joint terms expect; None where there are none.
         """
         moved = dict[int, Floats]()
-        for one in self._joint.get(name, []):
-            rows, part = self._expected(one), self.fitted.plan.parts[one.part]
-            if rows is None or self.fitted.model.distributions[one.part].answers() is not None:
+        for one in self._joint_terms.get(name, []):
+            rows, part = self._expected_rows(one), self.fitted.plan.parts[one.part_index]
+            if rows is None or self.fitted.model.distributions[one.part_index].level_scores() is not None:
                 continue
             at = part.columns.index(name)
             first = sum(encoding.width for encoding in part.encodings[:at])
             missing = rows.copy()
             missing[:, first : first + part.encodings[at].width] = 0.0  # as a score, the mean of the column
-            law, together = self.fitted.model.distributions[one.part], part.together
+            law, together = self.fitted.model.distributions[one.part_index], part.prototypes
             read = (lambda x: x) if together is None else together.read
-            with_it, without = (law.terms(read(block))[:, :, one.feature] for block in (rows, missing))
-            change = np.clip(np.nan_to_num(with_it - without), -_FAR, _FAR)
+            with_it, without = (law.contributions(read(block))[:, :, one.feature_index] for block in (rows, missing))
+            change = np.clip(np.nan_to_num(with_it - without), -_IMPOSSIBLE_LOG_ODDS, _IMPOSSIBLE_LOG_ODDS)
             moved[len(rows)] = moved.get(len(rows), 0.0) + change
         if not moved:
             return None
-        return sum(float(apart(np.clip(x, -_FAR, _FAR), self.fitted.shares).mean()) for x in moved.values())
+        return sum(
+            float(
+                mean_class_difference(
+                    np.clip(x, -_IMPOSSIBLE_LOG_ODDS, _IMPOSSIBLE_LOG_ODDS), self.fitted.class_proportions
+                ).mean()
+            )
+            for x in moved.values()
+        )
 
     def shift(self, name: Name, values: Any) -> Floats:
         """(value, class) what all joint terms add to values of a column."""
         out = np.zeros((len(values), len(self.fitted.labels)))
-        for one in self._joint.get(name, []):
-            part = self.fitted.plan.parts[one.part]
+        for one in self._joint_terms.get(name, []):
+            part = self.fitted.plan.parts[one.part_index]
             codes = np.asarray(part.encodings[part.columns.index(name)].apply(values))
-            if self.fitted.model.distributions[one.part].answers() is not None:
+            if self.fitted.model.distributions[one.part_index].level_scores() is not None:
                 effect = self._cell_parts(one)[one.columns.index(name)]
                 known = (codes >= 0) & (codes < len(effect))
                 out[known] += effect[codes[known]]
@@ -115,83 +130,99 @@ class Effects:
                 first = sum(encoding.width for encoding in part.encodings[: part.columns.index(name)])
                 for x, (knots, heights) in zip(codes.reshape(len(values), -1).T, parts[first:], strict=False):
                     known = ~np.isnan(x.astype(float))
-                    out[known] += _hats(x[known].astype(float), knots) @ heights
+                    out[known] += _hat_basis(x[known].astype(float), knots) @ heights
         return out
 
-    def _base(self, name: Name, own: Voice | None, joint: Sequence[Voice]) -> Axis | None:
+    def _base(self, name: Name, own: Term | None, joint: Sequence[Term]) -> TermAxis | None:
         """The axis of a column's own term, or that of a joint term, without an effect yet, where it has none."""
         if own is not None:
-            return axis(self.fitted, own)
+            return build_axis(self.fitted, own)
         for one in joint:
-            part = self.fitted.plan.parts[one.part]
-            if self.fitted.model.distributions[one.part].answers() is not None:
-                found, at = cells(self.fitted, one), one.columns.index(name)
+            part = self.fitted.plan.parts[one.part_index]
+            if self.fitted.model.distributions[one.part_index].level_scores() is not None:
+                found, at = build_term_cells(self.fitted, one), one.columns.index(name)
                 often = None
-                if found.often is not None:
-                    often = found.often.sum(axis=tuple(i for i in range(found.often.ndim) if i != at))
+                if found.frequencies is not None:
+                    often = found.frequencies.sum(axis=tuple(i for i in range(found.frequencies.ndim) if i != at))
                 grid: Any = part.encodings[part.columns.index(name)]
-                edges = None if grid.as_written or not grid.edges else np.array(grid.edges)
+                edges = None if grid.is_read_as_text or not grid.edges else np.array(grid.edges)
                 nats = np.zeros((len(found.names[at]), len(self.fitted.labels)))
                 alone = replace(one, title=str(name), columns=(name,))
                 shape = "levels" if edges is None else "steps"
-                return Axis(alone, shape, (found.names[at],), nats, often, edges)
+                return TermAxis(alone, shape, (found.names[at],), nats, often, edges)
         return None
 
-    def _values(self, name: Name, base: Axis) -> tuple[Any, Codes, Floats]:
+    def _values(self, name: Name, base: TermAxis) -> tuple[Any, Codes, Floats]:
         """Values of a column, the place of each on an axis, and which share of that place it has."""
-        assert base.nats is not None
-        n = len(base.nats)
+        assert base.contributions is not None
+        n = len(base.contributions)
         if base.shape == "curve":
-            return base.at, np.arange(n), np.ones(n)
-        part, feature = self.fitted.plan.parts[base.voice.part], base.voice.feature
+            return base.positions, np.arange(n), np.ones(n)
+        part, feature = self.fitted.plan.parts[base.term.part_index], base.term.feature_index
         encoding: Any = part.encodings[part.columns.index(name)]
-        if encoding.as_written:
+        if encoding.is_read_as_text:
             return list(encoding.labels.values[:n]), np.arange(n), np.ones(n)
-        answers: Any = self.fitted.model.distributions[base.voice.part].answers()
-        bins = np.arange(n) if part.beside else answers.of(feature)[1]
+        answers: Any = self.fitted.model.distributions[base.term.part_index].level_scores()
+        bins = np.arange(n) if part.is_joint_term else answers.for_feature(feature)[1]
         often = np.ones(len(bins))
-        if self.fitted.has_counts and not part.beside:
-            tally: Any = self.fitted.chosen.tallies[base.voice.part]
+        if self.fitted.has_counts and not part.is_joint_term:
+            tally: Any = self.fitted.selected_counts.tallies[base.term.part_index]
             often = tally.counts[:, slice(*answers.offsets[feature : feature + 2])].sum(axis=0) + 1e-9
         return encoding.decode(np.arange(len(bins))), bins, often / np.bincount(bins, often)[bins]
 
-    def _importance(self, one: Axis) -> float | None:
-        assert one.nats is not None
-        often = one.often
-        if one.shape == "curve" and one.bars is not None and one.at is not None:
-            edges, share = one.bars
-            often = np.interp(one.at, (edges[1:] + edges[:-1]) / 2, share)
+    def _importance(self, one: TermAxis) -> float | None:
+        assert one.contributions is not None
+        often = one.frequencies
+        if one.shape == "curve" and one.histogram is not None and one.positions is not None:
+            edges, share = one.histogram
+            often = np.interp(one.positions, (edges[1:] + edges[:-1]) / 2, share)
             often = often / max(float(often.sum()), 1e-300)
-        if often is None or len(often) != len(one.nats):
+        if often is None or len(often) != len(one.contributions):
             return None
-        return float(often @ apart(np.clip(one.nats, -_FAR, _FAR), self.fitted.shares))
+        return float(
+            often
+            @ mean_class_difference(
+                np.clip(one.contributions, -_IMPOSSIBLE_LOG_ODDS, _IMPOSSIBLE_LOG_ODDS), self.fitted.class_proportions
+            )
+        )
 
-    def _cell_parts(self, joint: Voice) -> list[Floats]:
-        key = f"{joint.part} {joint.feature}"
+    def _cell_parts(self, joint: Term) -> list[Floats]:
+        key = f"{joint.part_index} {joint.feature_index}"
         if key not in self._cells:
-            found = cells(self.fitted, joint)
-            often = np.ones(found.nats.shape[:-1]) if found.often is None else found.often
-            self._cells[key] = additive_parts(np.nan_to_num(np.clip(found.nats, -_FAR, _FAR)), often)
+            found = build_term_cells(self.fitted, joint)
+            often = np.ones(found.contributions.shape[:-1]) if found.frequencies is None else found.frequencies
+            self._cells[key] = additive_parts(
+                np.nan_to_num(np.clip(found.contributions, -_IMPOSSIBLE_LOG_ODDS, _IMPOSSIBLE_LOG_ODDS)), often
+            )
         return self._cells[key]
 
-    def _row_parts(self, joint: Voice) -> list[tuple[Floats, Floats]]:
-        key = f"{joint.part} {joint.feature}"
+    def _row_parts(self, joint: Term) -> list[tuple[Floats, Floats]]:
+        key = f"{joint.part_index} {joint.feature_index}"
         if key not in self._rows:
             self._rows[key] = self._fit_rows(joint)
         return self._rows[key]
 
-    def _fit_rows(self, joint: Voice) -> list[tuple[Floats, Floats]]:
+    def _fit_rows(self, joint: Term) -> list[tuple[Floats, Floats]]:
         """The additive fit to a term without cells: of each number knots, and (knot, class); none where it has none."""
-        rows = self._expected(joint)
+        rows = self._expected_rows(joint)
         if rows is None:
             return []
-        law, together = self.fitted.model.distributions[joint.part], self.fitted.plan.parts[joint.part].together
+        law, together = (
+            self.fitted.model.distributions[joint.part_index],
+            self.fitted.plan.parts[joint.part_index].prototypes,
+        )
         n = rows.shape[1]
-        at = _KNOTS if n * len(_KNOTS) <= _UNKNOWN else _KNOTS[:: len(_KNOTS) - 1]
+        at = (
+            _KNOT_QUANTILES
+            if n * len(_KNOT_QUANTILES) <= _MAX_KNOT_HEIGHTS
+            else _KNOT_QUANTILES[:: len(_KNOT_QUANTILES) - 1]
+        )
         knots = [np.unique(np.quantile(x, at)) for x in rows.T]
-        bases = [_hats(x, own) for x, own in zip(rows.T, knots, strict=True)]
+        bases = [_hat_basis(x, own) for x, own in zip(rows.T, knots, strict=True)]
         block = rows if together is None else together.read(rows)
-        terms = np.nan_to_num(np.clip(law.terms(block)[:, :, joint.feature], -_FAR, _FAR))
+        terms = np.nan_to_num(
+            np.clip(law.contributions(block)[:, :, joint.feature_index], -_IMPOSSIBLE_LOG_ODDS, _IMPOSSIBLE_LOG_ODDS)
+        )
         design = np.hstack(bases)
         design, target = design - design.mean(axis=0), terms - terms.mean(axis=0)
         gram = design.T @ design + _RIDGE * len(rows) * np.eye(design.shape[1])
@@ -199,18 +230,20 @@ class Effects:
         each = zip(knots, bases, heights, strict=True)
         return [(own, height - (basis @ height).mean(axis=0)) for own, basis, height in each]
 
-    def _expected(self, joint: Voice) -> Floats | None:
+    def _expected_rows(self, joint: Term) -> Floats | None:
         """Rows of a term's columns, encoded as these are, that a distribution expects; None where none can be had.
 
         A term that reads what was made of its columns takes the rows of another of the same columns.
         """
-        part, parts = self.fitted.plan.parts[joint.part], self.fitted.plan.parts
+        part, parts = self.fitted.plan.parts[joint.part_index], self.fitted.plan.parts
         width = sum(encoding.width for encoding in part.encodings)
         same = [i for i, one in enumerate(parts) if one.encodings == part.encodings and one.columns == part.columns]
-        for i in same if width <= _COLUMNS else ():
-            if parts[i].together is None:
+        for i in same if width <= _MAX_COLUMNS else ():
+            if parts[i].prototypes is None:
                 try:
-                    rows = expected_rows(self.fitted.model.distributions[i], tuple(self.fitted.shares.tolist()))
+                    rows = expected_rows(
+                        self.fitted.model.distributions[i], tuple(self.fitted.class_proportions.tolist())
+                    )
                 except (InputError, ValueError):  # a distribution that cannot draw
                     continue
                 rows = rows[np.isfinite(rows).all(axis=1)]
@@ -231,7 +264,7 @@ def additive_parts(table: Floats, weight: Floats) -> list[Floats]:
     axes, w = range(weight.ndim), weight[..., None] / weight.sum()
     rest = table - (w * table).sum(axis=tuple(axes), keepdims=True)
     parts = [np.zeros((weight.shape[a], table.shape[-1])) for a in axes]
-    for _ in range(_STEPS):
+    for _ in range(_MAX_ITERATIONS):
         largest = 0.0
         for a in axes:
             others = tuple(i for i in axes if i != a)
@@ -245,7 +278,7 @@ def additive_parts(table: Floats, weight: Floats) -> list[Floats]:
     return parts
 
 
-def _hats(x: Floats, knots: Floats) -> Floats:
+def _hat_basis(x: Floats, knots: Floats) -> Floats:
     """(value, knot) how much each knot has of a value between two of them; beyond the ends all is the end's."""
     if len(knots) < 2:
         return np.ones((len(x), len(knots)))

@@ -7,7 +7,7 @@ classes at most, for there is no more to tell. *Information*: how much the colum
 class, as the counts have it, which is never negative. And the classical *test*.
 
 >>> from candide.demo import garden
->>> print(scores(garden())[:3])
+>>> print(score_features(garden())[:3])
 column     event     evidence  per row  information           test          p
 leaf_mm    gaussian    362.87    1.099        0.815     F = 985.22  8.08e-132
 height_cm  gaussian    215.36    0.718        0.615     F = 496.09    2.1e-95
@@ -20,15 +20,15 @@ from typing import Any, overload
 
 import numpy as np
 
-from candide import wording
-from candide.errors import unknown
-from candide.model.census import Census
-from candide.model.fitted import Fitted
-from candide.model.plan import Part
-from candide.model.select import choose, class_entropy, gain, total_weight, units
-from candide.rows.table import Name
+from candide import formatting
+from candide.data.table import Name
+from candide.errors import unknown_name_error
+from candide.model.counts import ModelCounts
+from candide.model.feature_selection import choose_columns, class_entropy, evidence_gain, scoring_units, total_weight
+from candide.model.fitted import FittedModel
+from candide.model.plan import PlanPart
 
-_SHOWN = 20  # scores printed before "and more"
+_MAX_PRINTED = 20  # scores printed before "and more"
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class FeatureScore:
     column: Name | tuple[Name, ...]
     event: str
     evidence: float | None  # nats: the log of the Bayes factor for "depends on the class"
-    per_row: float | None  # the same divided by the weight of the rows; at most the entropy of the classes
+    evidence_per_row: float | None  # the same divided by the weight of the rows; at most the entropy of the classes
     information: float | None  # nats
     test: str  # "t" | "F" | "chi2" | "G" | ""
     statistic: float | None
     p_value: float | None
-    chosen: bool = True  # whether the model uses it
+    is_selected: bool = True  # whether the model uses it
 
-    def cells(self) -> list[str]:
+    def table_cells(self) -> list[str]:
         """Column, event model, evidence, the same per row, information, test and p-value, for a person."""
-        figures = [(self.evidence, ".2f"), (self.per_row, ".3f"), (self.information, ".3f")]
+        figures = [(self.evidence, ".2f"), (self.evidence_per_row, ".3f"), (self.information, ".3f")]
         test = "" if self.statistic is None else f"{self.test} = {self.statistic:.2f}"
         p = "" if self.p_value is None else f"{self.p_value:.3g}" if self.p_value else "< 1e-300"
         nats = ["" if value is None else f"{value:{form}}" for value, form in figures]
-        return [wording.column(self.column), self.event, *nats, test, p]
+        return [formatting.format_column(self.column), self.event, *nats, test, p]
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class FeatureScores(Sequence[FeatureScore]):
     def __getitem__(self, at: int | slice) -> "FeatureScore | FeatureScores":
         return FeatureScores(self.scores[at]) if isinstance(at, slice) else self.scores[at]
 
-    def of(self, column: Name | tuple[Name, ...]) -> FeatureScore:
+    def for_column(self, column: Name | tuple[Name, ...]) -> FeatureScore:
         """The score of one column."""
         for score in self.scores:
             if score.column == column:
                 return score
-        raise unknown("column", column, [score.column for score in self.scores])
+        raise unknown_name_error("column", column, [score.column for score in self.scores])
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns of values: ``pandas.DataFrame(scores.to_dict())``, or the same of polars or pyarrow."""
@@ -86,31 +86,39 @@ class FeatureScores(Sequence[FeatureScore]):
         return {name: [getattr(score, name) for score in self.scores] for name in names}
 
     def __str__(self) -> str:
-        some = not all(score.chosen for score in self.scores)
+        some = not all(score.is_selected for score in self.scores)
         heads = ["column", "event", "evidence", "per row", "information", "test", "p", *(["chosen"] if some else [])]
-        rows = [heads, *([*s.cells(), *(["yes" if s.chosen else ""] if some else [])] for s in self.scores[:_SHOWN])]
-        more = [f"... and {len(self.scores) - _SHOWN:,} more"] if len(self.scores) > _SHOWN else []
-        return "\n".join([*wording.aligned(rows, words=2), *more])
+        rows = [
+            heads,
+            *(
+                [*s.table_cells(), *(["yes" if s.is_selected else ""] if some else [])]
+                for s in self.scores[:_MAX_PRINTED]
+            ),
+        ]
+        more = [f"... and {len(self.scores) - _MAX_PRINTED:,} more"] if len(self.scores) > _MAX_PRINTED else []
+        return "\n".join([*formatting.align_columns(rows, n_text_columns=2), *more])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        some = self.scores[:_SHOWN]
+        some = self.scores[:_MAX_PRINTED]
         heads = ["column", "event", "evidence", "per row", "information", "test", "p"]
-        more = f"... and {len(self.scores) - _SHOWN:,} more" if len(self.scores) > _SHOWN else ""
-        nats = [one.information if one.per_row is None else one.per_row for one in some]
-        rows = [heads, *(one.cells() for one in some)]
-        return wording.framed("How much each column tells", rows, 2, [max(v or 0.0, 0.0) for v in nats], more)
+        more = f"... and {len(self.scores) - _MAX_PRINTED:,} more" if len(self.scores) > _MAX_PRINTED else ""
+        nats = [one.information if one.evidence_per_row is None else one.evidence_per_row for one in some]
+        rows = [heads, *(one.table_cells() for one in some)]
+        return formatting.render_html_table(
+            "How much each column tells", rows, 2, [max(v or 0.0, 0.0) for v in nats], more
+        )
 
 
-def scores(census: Census, priors: Any = None, select: int | str | None = None) -> FeatureScores:
+def score_features(counts: ModelCounts, priors: Any = None, select: int | str | None = None) -> FeatureScores:
     """Every column's score, strongest first; ``select`` marks those that it chooses."""
-    used = set(choose(census, select, priors))
-    rows, most, found = total_weight(census), class_entropy(census), list[FeatureScore]()
-    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
-        if part.beside:
+    used = set(choose_columns(counts, select, priors))
+    rows, most, found = total_weight(counts), class_entropy(counts), list[FeatureScore]()
+    for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
+        if part.is_joint_term:
             continue
-        nats, each = gain(part, tally, priors), units(part)
+        nats, each = evidence_gain(part, tally, priors), scoring_units(part)
         evidence = [None] * len(each) if nats is None else nats.tolist()
         for unit, one, measures in zip(each, evidence, _measures(part, tally, len(each)), strict=True):
             is_used = (unit[0] if isinstance(unit, tuple) else unit) in used
@@ -125,16 +133,16 @@ def scores(census: Census, priors: Any = None, select: int | str | None = None) 
     return FeatureScores(tuple(sorted(found, key=strength, reverse=True)))
 
 
-def feature_scores(fitted: Fitted) -> FeatureScores:
+def score_model_features(fitted: FittedModel) -> FeatureScores:
     """The scores of all columns that a model counted, chosen or not."""
-    return scores(fitted.settled, fitted.settings.priors, fitted.settings.select)
+    return score_features(fitted.resolved_counts, fitted.settings.param_priors, fitted.settings.select)
 
 
-def _measures(part: Part, tally: Any, n_units: int) -> list[tuple[float | None, str, float | None, float | None]]:
+def _measures(part: PlanPart, tally: Any, n_units: int) -> list[tuple[float | None, str, float | None, float | None]]:
     """Information, name of the test, statistic and p-value of each unit."""
     if n_units < len(part.columns):
         return [(None, "", None, None)] * n_units
-    information, test = part.event.information(tally), part.event.test(tally)
+    information, test = part.event.information(tally), part.event.association_test(tally)
     nats = [None] * n_units if information is None else information.tolist()
     if test is None:
         return [(one, "", None, None) for one in nats]

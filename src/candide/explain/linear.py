@@ -14,7 +14,7 @@ share that the prior keeps for it.
 >>> form = model.fit(X, ["a", "a", "b", "b"]).linear()
 >>> form.names, form.coef.shape
 (('height', 'soil=clay', 'soil=sand', 'soil=<unseen>'), (1, 4))
->>> bool(form.decision({"height": [5.5], "soil": ["sand"]})[0] > 0)
+>>> bool(form.decision_function({"height": [5.5], "soil": ["sand"]})[0] > 0)
 True
 """
 
@@ -25,28 +25,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
-from candide.distributions.form import Form
+from candide import formatting
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.distributions.score_form import ScoreForm
 from candide.errors import InputError
 from candide.model.model import Model
-from candide.model.plan import Part
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
+from candide.model.plan import PlanPart
 
-Blocks = Callable[[Any], Sequence[Any]]  # rows -> the model's blocks
+BlockReader = Callable[[Any], Sequence[Any]]  # rows -> the model's blocks
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearForm:
     """score = coef . z + intercept, z the inputs that ``design`` reads from rows."""
 
     names: tuple[str, ...]  # of the inputs
     classes: tuple[Any, ...]
     coef: Floats  # (1, input) of two classes: the second against the first; else (class, input)
     intercept: Floats  # (1,) or (class,)
-    base: tuple[Floats, ...]  # a block each, (1 or class, unit): the part of the intercept that falls to each column
-    forms: tuple[Form, ...]
-    blocks: Blocks
+    column_intercepts: tuple[
+        Floats, ...
+    ]  # a block each, (1 or class, unit): the part of the intercept that falls to each column
+    forms: tuple[ScoreForm, ...]
+    blocks: BlockReader
     prior: Floats  # as the intercept, of rows that no class can have: what the class prior says
 
     def design(self, rows: Any) -> Any:
@@ -59,19 +61,19 @@ class Linear:
 
         return csr_array(hstack([csr_array(part) for part in z]))
 
-    def decision(self, rows: Any) -> Floats:
+    def decision_function(self, rows: Any) -> Floats:
         """(row,) log p(second | x) - log p(first | x) of two classes; else (row, class) log p but for a common term."""
         blocks, at = self.blocks(rows), 0
         out = np.tile(self.intercept, (blocks[0].shape[0], 1))
-        for form, block, base in zip(self.forms, blocks, self.base, strict=True):
-            z, gone = form.inputs(block), form.absent(block)
+        for form, block, base in zip(self.forms, blocks, self.column_intercepts, strict=True):
+            z, gone = form.inputs(block), form.absent_mask(block)
             if gone is not None and gone.any():
                 z = np.where(gone, 0.0, z) if isinstance(z, np.ndarray) else z
                 out -= gone @ base.T
             out += self._part(z, slice(at, at + z.shape[1]))
             at += z.shape[1]
         for form, block in zip(self.forms, blocks, strict=True):
-            out[form.impossible(block)] = self.prior
+            out[form.impossible_rows(block)] = self.prior
         return out[:, 0] if len(self.classes) == 2 else out
 
     def _part(self, z: Any, inputs: slice) -> Floats:
@@ -79,102 +81,104 @@ class Linear:
 
     def classify(self, rows: Any) -> NDArray:
         """The class that wins; the first of equals."""
-        score = self.decision(rows)
+        score = self.decision_function(rows)
         return Labels(self.classes).array[(score > 0).astype(np.intp) if score.ndim == 1 else score.argmax(axis=1)]
 
 
 @dataclass(frozen=True, eq=False)
-class Quadratic(Linear):
+class QuadraticForm(LinearForm):
     """score = z' A z + coef . z + intercept, with one matrix A a class (of two classes: one)."""
 
-    square: Floats = None  # type: ignore[assignment]  # (1 or class, input) the diagonal of A
-    cross: tuple[tuple[int, Floats], ...] = ()  # of inputs modelled together: the first, and (1 or class, m, m)
+    quadratic_coef: Floats = None  # type: ignore[assignment]  # (1 or class, input) the diagonal of A
+    interaction_coef: tuple[
+        tuple[int, Floats], ...
+    ] = ()  # of inputs modelled together: the first, and (1 or class, m, m)
 
     @property
     def matrices(self) -> Floats:
         """(1 or class, input, input) the matrices A written out."""
-        out = np.zeros((*self.square.shape, self.square.shape[1]))
-        out[:, np.arange(out.shape[1]), np.arange(out.shape[1])] = self.square
-        for at, block in self.cross:
+        out = np.zeros((*self.quadratic_coef.shape, self.quadratic_coef.shape[1]))
+        out[:, np.arange(out.shape[1]), np.arange(out.shape[1])] = self.quadratic_coef
+        for at, block in self.interaction_coef:
             out[:, at : at + block.shape[1], at : at + block.shape[1]] += block
         return out
 
     def _part(self, z: Any, inputs: slice) -> Floats:
         out = super()._part(z, inputs)
-        if self.square[:, inputs].any():
-            out = out + (z * z) @ self.square[:, inputs].T
-        for at, block in self.cross:
+        if self.quadratic_coef[:, inputs].any():
+            out = out + (z * z) @ self.quadratic_coef[:, inputs].T
+        for at, block in self.interaction_coef:
             if at == inputs.start:
                 out = out + np.einsum("ri,kij,rj->rk", z, block, z, optimize=True)
         return out
 
 
-def linear(model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks) -> Linear:
+def build_linear_form(model: Model, parts: Sequence[PlanPart], labels: Labels, blocks: BlockReader) -> LinearForm:
     """The model as weights and a bias; an error that names the columns and the remedy where it is not linear."""
-    return Linear(**_common(model, parts, labels, blocks, _written("linear", model, parts, (1,))))
+    return LinearForm(**_shared_fields(model, parts, labels, blocks, _polynomial_forms("linear", model, parts, (1,))))
 
 
-def quadratic(model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks) -> Quadratic:
+def build_quadratic_form(model: Model, parts: Sequence[PlanPart], labels: Labels, blocks: BlockReader) -> QuadraticForm:
     """The model as squares, weights and a bias; an error that names the columns where it has no such form."""
-    common = _common(model, parts, labels, blocks, _written("quadratic", model, parts, (1, 2)))
+    common = _shared_fields(model, parts, labels, blocks, _polynomial_forms("quadratic", model, parts, (1, 2)))
     squares, cross, at = [], [], 0
     for form in common["forms"]:
         square = np.zeros_like(form.weight) if form.degree == 1 else form.square
         if square.ndim == 3:  # columns modelled together: the diagonal, and what is beside it
             diagonal = np.arange(square.shape[1])
-            rest = _against(square)
+            rest = _class_contrast(square)
             rest[:, diagonal, diagonal] = 0.0
             cross.append((at, rest))
             square = square[:, diagonal, diagonal]
-        squares.append(_against(square))
+        squares.append(_class_contrast(square))
         at += form.weight.shape[1]
-    return Quadratic(**common, square=np.hstack(squares), cross=tuple(cross))
+    return QuadraticForm(**common, quadratic_coef=np.hstack(squares), interaction_coef=tuple(cross))
 
 
-def _common(
-    model: Model, parts: Sequence[Part], labels: Labels, blocks: Blocks, forms: Sequence[Any]
+def _shared_fields(
+    model: Model, parts: Sequence[PlanPart], labels: Labels, blocks: BlockReader, forms: Sequence[Any]
 ) -> dict[str, Any]:
     if model.n_classes < 2:
         raise InputError(f"there is one class only, {labels.values[0]!r}; a boundary lies between at least two")
     names = []
     for part, form in zip(parts, forms, strict=True):
-        mine = form.names([_shown(name) for name in part.columns], part.levels)
+        mine = form.names([_display_name(name) for name in part.columns], part.levels)
         _refuse_infinite(form, mine, labels)
         names += mine
-    base = tuple(_against(form.constant) for form in forms)
+    base = tuple(_class_contrast(form.constant) for form in forms)
     with np.errstate(invalid="ignore"):
-        prior = _against(model.log_prior[:, None])[:, 0]
+        prior = _class_contrast(model.log_prior[:, None])[:, 0]
         intercept = prior + np.sum([b.sum(axis=1) for b in base], axis=0)
-    coef = np.hstack([_against(form.weight) for form in forms])
+    coef = np.hstack([_class_contrast(form.weight) for form in forms])
     return {
         "names": tuple(names),
         "classes": tuple(labels.values),
         "coef": coef,
         "intercept": intercept,
-        "base": base,
+        "column_intercepts": base,
         "forms": tuple(forms),
         "blocks": blocks,
         "prior": prior,
     }
 
 
-def _against(values: Floats) -> Floats:
+def _class_contrast(values: Floats) -> Floats:
     """(class, ...) values; of two classes the second's against the first's, (1, ...)."""
     return values[1:] - values[:1] if len(values) == 2 else values.copy()
 
 
-def _shown(name: Any) -> str:
+def _display_name(name: Any) -> str:
     return name if isinstance(name, str) else f"x{name}"
 
 
-def _written(what: str, model: Model, parts: Sequence[Part], degrees: tuple[int, ...]) -> list[Any]:
+def _polynomial_forms(what: str, model: Model, parts: Sequence[PlanPart], degrees: tuple[int, ...]) -> list[Any]:
     """The forms of all parts, which must be polynomials of one of these degrees."""
     forms = []
     for part, law in zip(parts, model.distributions, strict=True):
         form = law.form()
         if form.degree not in degrees:
-            named = wording.listing(part.columns, 5)
-            why, _, remedy = law.not_linear.partition("; ")
+            named = formatting.format_list(part.columns, 5)
+            why, _, remedy = law.nonlinear_reason.partition("; ")
             raise InputError(
                 f"the score is not {what} in the columns {named} ({part.event.name}): {why}",
                 value=part.columns,

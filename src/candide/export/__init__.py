@@ -1,15 +1,15 @@
 """Export: a model as plain data, and as one file of another language that scores rows without Candide.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> parameters(Fitted(garden()))["classes"]
+>>> from candide.model.fitted import FittedModel
+>>> export_parameters(FittedModel(garden()))["classes"]
 ['lavender', 'sage', 'thyme']
 """
 
-from candide.export.javascript import javascript
-from candide.export.onnx import onnx
-from candide.export.packed import as_json
-from candide.export.parameters import parameters
-from candide.export.python import python
+from candide.export.javascript import to_javascript
+from candide.export.onnx import to_onnx_bytes
+from candide.export.packed import pack_json
+from candide.export.parameters import export_parameters
+from candide.export.python import to_python
 
-__all__ = ["as_json", "javascript", "onnx", "parameters", "python"]
+__all__ = ["export_parameters", "pack_json", "to_javascript", "to_onnx_bytes", "to_python"]

@@ -1,8 +1,8 @@
 """Joined: the files of the scorer as one, of either language. They import each other; one file needs no imports.
 
->>> "import {" in source("js"), "from candide" in source("py")
+>>> "import {" in join_scorer("js"), "from candide" in join_scorer("py")
 (False, False)
->>> source("py", ("json",)).splitlines()[-1]
+>>> join_scorer("py", ("json",)).splitlines()[-1]
 '    return None'
 """
 
@@ -11,16 +11,18 @@ import re
 from collections.abc import Sequence
 from importlib.resources import files
 
-MARK = "A model exported by Candide. Made by a program: export it again instead of changing it."
-PARTS = ("numbers", "values", "texts", "reads", "rules", "policy", "model")  # each needs those before it
+EXPORT_MARKER = "A model exported by Candide. Made by a program: export it again instead of changing it."
+SCORER_MODULES = ("numbers", "values", "texts", "reads", "rules", "policy", "model")  # each needs those before it
 _IMPORT = re.compile(r'^import \{.*?\} from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
 
 
-def source(language: str, also: Sequence[str] = ()) -> str:
+def join_scorer(language: str, extra_imports: Sequence[str] = ()) -> str:
     """The scorer in ``"js"`` or ``"py"``; ``also`` names other modules to import, of Python."""
-    texts = [files("candide.export.scorer").joinpath(f"{name}.{language}").read_text("utf-8") for name in PARTS]
-    return _python(texts, also) if language == "py" else _javascript(texts)
+    texts = [
+        files("candide.export.scorer").joinpath(f"{name}.{language}").read_text("utf-8") for name in SCORER_MODULES
+    ]
+    return _python(texts, extra_imports) if language == "py" else _javascript(texts)
 
 
 def _javascript(texts: list[str]) -> str:
@@ -33,7 +35,7 @@ def _python(texts: list[str], also: Sequence[str]) -> str:
     for text in texts:
         tree, lines = ast.parse(text), text.splitlines()
         heads = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-        imports |= {ast.unparse(node) for node in heads if not _is_own(node)}
+        imports |= {ast.unparse(node) for node in heads if not _is_candide_import(node)}
         bodies.append("\n".join(lines[max(node.end_lineno or 0 for node in (tree.body[0], *heads)) :]).strip())
     about = ast.get_docstring(ast.parse(texts[-1]), clean=False) or ""
     return (
@@ -41,5 +43,5 @@ def _python(texts: list[str], also: Sequence[str]) -> str:
     )
 
 
-def _is_own(node: ast.stmt) -> bool:
+def _is_candide_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("candide")

@@ -5,7 +5,7 @@ they read a value; here they are put together, names, levels and encodings once 
 to the last bit; of what is not finite the name stands in a string, for JSON has none.
 
 >>> from candide.demo import garden
->>> found = parameters(Fitted(garden()))
+>>> found = export_parameters(FittedModel(garden()))
 >>> list(found), found["classes"]
 (['format', 'classes', 'log_prior', 'columns', 'scores', 'reads', 'parts'], ['lavender', 'sage', 'thyme'])
 >>> found["columns"][3]
@@ -22,23 +22,26 @@ from typing import Any
 
 import numpy as np
 
+from candide.data.table import Name
+from candide.data.value_identity import to_timestamp
 from candide.errors import InputError
-from candide.model.fitted import Fitted
-from candide.model.plan import Part
-from candide.rows.identity import moment
-from candide.rows.table import Name
+from candide.model.fitted import FittedModel
+from candide.model.plan import PlanPart
 
 FORMAT = 2  # of the parameters: a scorer refuses those of another
-_DRAWN, _TAIL = 1000, 0.01  # rows for the range of a number of which no encoding knows one, and the share left out
+_SAMPLE_ROWS, _TAIL_SHARE = (
+    1000,
+    0.01,
+)  # rows for the range of a number of which no encoding knows one, and the share left out
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
-def parameters(fitted: Fitted) -> dict[str, Any]:
+def export_parameters(fitted: FittedModel) -> dict[str, Any]:
     """The numbers of a model as lists, numbers, strings and dictionaries that JSON can hold.
 
     An InputError names the columns whose law cannot be written out, and says why.
     """
-    walk = _Walk(fitted)
+    walk = _ParameterBuilder(fitted)
     parts = [walk.part(part, law) for part, law in zip(fitted.plan.parts, fitted.model.distributions, strict=True)]
     found = {
         "format": FORMAT,
@@ -49,63 +52,70 @@ def parameters(fitted: Fitted) -> dict[str, Any]:
         "reads": walk.reads,
         "parts": parts,
     }
-    if (curve := fitted.model.curve) is not None:
-        found["curve"] = curve.exported()
-    if (rule := fitted.rule) is not None:
-        found["policy"] = rule.exported()
+    if (curve := fitted.model.calibrator) is not None:
+        found["curve"] = curve.to_export_dict()
+    if (rule := fitted.decision_rule) is not None:
+        found["policy"] = rule.to_export_dict()
     if fitted.na:
         found["na"] = fitted.na
-    return _plain(found)
+    return _to_plain(found)
 
 
-class _Walk:
+class _ParameterBuilder:
     """What is met on the way: the encodings of all columns, each once, and what is known of the columns by them."""
 
-    def __init__(self, fitted: Fitted):
+    def __init__(self, fitted: FittedModel):
         self.fitted = fitted
-        self.place = {name: i for i, name in enumerate(fitted.plan.columns)}
+        self.column_index = {name: i for i, name in enumerate(fitted.plan.columns)}
         self.reads: list[dict[str, Any]] = []
-        self._known: dict[Any, int] = {}
+        self._read_index: dict[Any, int] = {}
         self._levels: dict[Name, dict[Any, int]] = {}
         self._kinds: dict[Name, str] = {}
         self._scores: dict[tuple[float, ...], int] = {}
         self._ranges: dict[Name, tuple[float, float]] = {}
 
-    def part(self, part: Part, law: Any) -> dict[str, Any]:
+    def part(self, part: PlanPart, distribution: Any) -> dict[str, Any]:
         """One law, how its columns are read, and what its features are called."""
         try:
-            rule = law.exported()
+            rule = distribution.to_export_dict()
             bins = rule.pop("bins", None)
             encodings: Sequence[Any] = part.encodings
             if bins is not None:
                 encodings = [one.coarsen(some) for one, some in zip(encodings, bins, strict=True)]
-            reads = [self._read(name, encoding) for name, encoding in zip(part.columns, encodings, strict=True)]
-            together = {} if part.together is None else {"together": part.together.exported()}
+            reads = [self._add_read(name, encoding) for name, encoding in zip(part.columns, encodings, strict=True)]
+            together = {} if part.prototypes is None else {"together": part.prototypes.to_export_dict()}
         except InputError as error:
-            what = f"cannot be exported: {error.what}"
+            what = f"cannot be exported: {error.problem}"
             column = part.columns[0] if len(part.columns) == 1 else part.columns
             raise InputError(what, column=column, value=part.event.name, remedy=error.remedy or "") from None
-        self._look_at_ranges(part, law)
-        return {"reads": reads, **together, "voices": self._voices(part), "features": law.n_features, **rule}
+        self._add_ranges(part, distribution)
+        return {"reads": reads, **together, "voices": self._terms(part), "features": distribution.n_features, **rule}
 
-    def _voices(self, part: Part) -> list[dict[str, Any]]:
+    def _terms(self, part: PlanPart) -> list[dict[str, Any]]:
         """The columns of each voice, and its title where that is not their names."""
-        whole = part.event.joint and not part.beside  # a law of all its columns
-        units = [part.columns] if whole else part.event.voices(part.columns)
-        titles = part.event.titles(part.columns, part.encodings) if part.beside else map(_crossed, units)
+        whole = part.event.is_joint and not part.is_joint_term  # a law of all its columns
+        units = [part.columns] if whole else part.event.term_names(part.columns)
+        titles = (
+            part.event.term_titles(part.columns, part.encodings)
+            if part.is_joint_term
+            else map(_interaction_name, units)
+        )
         each = zip(units, titles, strict=True)
-        named = [(unit, {"name": title} if title != _crossed(unit) else {}) for unit, title in each]
-        return [{"columns": [self.place[name] for name in unit], **title} for unit, title in named]
+        named = [(unit, {"name": title} if title != _interaction_name(unit) else {}) for unit, title in each]
+        return [{"columns": [self.column_index[name] for name in unit], **title} for unit, title in named]
 
-    def _read(self, name: Name, encoding: Any) -> int:
+    def _add_read(self, name: Name, encoding: Any) -> int:
         """The place of the way in which a column is read."""
-        self._kinds[name] = self._kinds.get(name, encoding.kind) if encoding.as_written else encoding.kind
-        if (name, encoding) not in self._known:
-            self._known[name, encoding] = len(self.reads)
-            self.reads.append({"column": self.place[name], **self._once(name, encoding.exported())})
-        return self._known[name, encoding]
+        kind = encoding.value_kind
+        self._kinds[name] = self._kinds.get(name, kind) if encoding.is_read_as_text else kind
+        if (name, encoding) not in self._read_index:
+            self._read_index[name, encoding] = len(self.reads)
+            self.reads.append(
+                {"column": self.column_index[name], **self._share_levels_and_scores(name, encoding.to_export_dict())}
+            )
+        return self._read_index[name, encoding]
 
-    def _once(self, name: Name, read: dict[str, Any]) -> dict[str, Any]:
+    def _share_levels_and_scores(self, name: Name, read: dict[str, Any]) -> dict[str, Any]:
         """A way to read, with its levels by their places among those of the column, and scores that others share."""
         if "scores" in read:
             self._scores.setdefault(read["scores"], len(self._scores))
@@ -121,16 +131,16 @@ class _Walk:
         """Normal scores of ranks: the same of many columns, where no values are alike."""
         return list(self._scores)
 
-    def _look_at_ranges(self, part: Part, law: Any) -> None:
+    def _add_ranges(self, part: PlanPart, distribution: Any) -> None:
         """Between which numbers the values of each column lie, about, for those who offer some to a person."""
         drawn: Any = None
         for j, (name, encoding) in enumerate(zip(part.columns, part.encodings, strict=True)):
-            if encoding.as_written:
+            if encoding.is_read_as_text:
                 continue
-            ends = encoding.extent()
+            ends = encoding.value_range()
             if ends is None and name not in self._ranges:
-                drawn = _drawn(law) if drawn is None else drawn
-                ends = _rounded(encoding.decode(drawn[:, j])) if len(drawn) else None
+                drawn = _draw_rows(distribution) if drawn is None else drawn
+                ends = _rounded_range(encoding.decode(drawn[:, j])) if len(drawn) else None
             if ends is not None:
                 low, high = self._ranges.get(name, ends)
                 self._ranges[name] = min(low, ends[0]), max(high, ends[1])
@@ -145,8 +155,8 @@ class _Walk:
                 about["levels"] = [_level(level) for level in levels]
             if name in self._ranges:
                 about["range"] = self._ranges[name]
-            if (how := self.fitted.spelled.get(str(name))) is not None:
-                about["spelled"] = how.exported()
+            if (how := self.fitted.text_formats.get(str(name))) is not None:
+                about["text_formats"] = how.to_export_dict()
             out.append(about)
         return out
 
@@ -158,21 +168,21 @@ class _Walk:
         return "boolean" if levels and all(isinstance(level, bool) for level in levels) else self._kinds[name]
 
 
-def _drawn(law: Any) -> Any:
+def _draw_rows(distribution: Any) -> Any:
     """Rows as a law expects them; none where it cannot draw."""
     try:
-        return law.typical(np.arange(_DRAWN) % law.n_classes, np.random.default_rng(0))
+        return distribution.sample_block(np.arange(_SAMPLE_ROWS) % distribution.n_classes, np.random.default_rng(0))
     except InputError:
-        return np.empty((0, law.n_features))
+        return np.empty((0, distribution.n_features))
 
 
-def _rounded(drawn: Any) -> tuple[float, float]:
+def _rounded_range(drawn: Any) -> tuple[float, float]:
     """The middle of some numbers, in a few figures."""
-    low, high = np.quantile(drawn, [_TAIL / 2, 1 - _TAIL / 2]).tolist()
+    low, high = np.quantile(drawn, [_TAIL_SHARE / 2, 1 - _TAIL_SHARE / 2]).tolist()
     return float(f"{low:.4g}"), float(f"{high:.4g}")
 
 
-def _crossed(names: Sequence[Name]) -> str:
+def _interaction_name(names: Sequence[Name]) -> str:
     return " x ".join(map(str, names))
 
 
@@ -180,7 +190,7 @@ def _level(value: Any) -> Any:
     """A level: plain values as they are; of dates, times and durations what they are called, and how long they are."""
     if isinstance(value, str | int | float):
         return value
-    means = moment(value)
+    means = to_timestamp(value)
     since = means - _EPOCH if isinstance(means, dt.datetime) else means
     kind = "moment" if isinstance(means, dt.datetime) else "duration"
     days = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
@@ -191,18 +201,18 @@ def _label(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Lists for arrays, whose axes are read one after another, and names for what is not finite."""
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _to_plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
-        return [_plain(one) for one in value.ravel().tolist()]
+        return [_to_plain(one) for one in value.ravel().tolist()]
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_to_plain(one) for one in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _to_plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value

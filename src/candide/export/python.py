@@ -1,27 +1,27 @@
 """Python: a model as one module of the standard library alone, its parameters and the scorer.
 
 >>> from candide.demo import garden
->>> text = python(Fitted(garden()))
+>>> text = to_python(FittedModel(garden()))
 >>> text.splitlines()[0], "from candide" in text
 ('# A model exported by Candide. Made by a program: export it again instead of changing it.', False)
 """
 
-from candide.export.joined import MARK, source
-from candide.export.packed import as_json
-from candide.export.parameters import parameters
-from candide.model.fitted import Fitted
+from candide.export.joined import EXPORT_MARKER, join_scorer
+from candide.export.packed import pack_json
+from candide.export.parameters import export_parameters
+from candide.model.fitted import FittedModel
 
-_USE = """
+_FOOTER = """
 
 PARAMETERS = json.loads({parameters!r})
 model = load(PARAMETERS)
-columns, classes, voices, score = model.columns, model.classes, model.voices, model.score
+columns, classes, voices, score = model.columns, model.classes, model.terms, model.score
 
 if __name__ == "__main__":  # python FILE ROWS.csv > SCORED.csv
     sys.exit(main(model, sys.argv))
 """
 
 
-def python(fitted: Fitted) -> str:
+def to_python(fitted: FittedModel) -> str:
     """The text of a module with ``score(row)``; run by itself it scores a CSV file."""
-    return f"# {MARK}\n\n{source('py', ('json',))}{_USE.format(parameters=as_json(parameters(fitted)))}"
+    return f"# {EXPORT_MARKER}\n\n{join_scorer('py', ('json',))}{_FOOTER.format(parameters=pack_json(export_parameters(fitted)))}"

@@ -1,19 +1,19 @@
 """Targets: what a model can be exported to, one line each.
 
->>> list(TARGETS), TARGETS["python"].what
+>>> list(TARGETS), TARGETS["python"].description
 (['js', 'onnx', 'python', 'sql'], 'a Python module')
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from candide.errors import unknown
-from candide.export.javascript import javascript
-from candide.export.joined import MARK
-from candide.export.onnx import onnx
-from candide.export.python import python
-from candide.model.fitted import Fitted
+from candide.errors import unknown_name_error
+from candide.export.javascript import to_javascript
+from candide.export.joined import EXPORT_MARKER
+from candide.export.onnx import to_onnx_bytes
+from candide.export.python import to_python
+from candide.model.fitted import FittedModel
 
 
 @dataclass(frozen=True)
@@ -21,33 +21,33 @@ class Target:
     """What writes a model, and what that is called."""
 
     write: Callable[..., str | bytes]
-    what: str
-    binary: bool = False  # whether it is no text, and cannot be printed
+    description: str
+    is_binary: bool = False  # whether it is no text, and cannot be printed
     options: tuple[str, ...] = ()  # that it takes beside the model
 
 
-def _select(fitted: Fitted, **options: Any) -> str:
-    from candide.export.sql.query import select  # SQL is parsed for it, which takes a while to import
+def _select(fitted: FittedModel, *, keep: Sequence[str] = (), **options: Any) -> str:
+    from candide.export.sql.query import write_select  # SQL is parsed for it, which takes a while to import
 
-    return select(fitted, **options)
+    return write_select(fitted, kept_columns=keep, **options)
 
 
 TARGETS = {
-    "js": Target(javascript, "a JavaScript module"),
-    "onnx": Target(onnx, "a graph of ONNX", binary=True),
-    "python": Target(python, "a Python module"),
+    "js": Target(to_javascript, "a JavaScript module"),
+    "onnx": Target(to_onnx_bytes, "a graph of ONNX", is_binary=True),
+    "python": Target(to_python, "a Python module"),
     "sql": Target(_select, "a query", options=("dialect", "table", "keep")),
 }
 
 
-def target(name: str) -> Target:
+def find_target(name: str) -> Target:
     """The target of a name; an error that lists those known."""
     if name not in TARGETS:
-        raise unknown("target of an export", name, TARGETS)
+        raise unknown_name_error("target of an export", name, TARGETS)
     return TARGETS[name]
 
 
-def is_exported(path: str) -> bool:
+def is_exported_file(path: str) -> bool:
     """Whether a file is a model that Candide exported, by how it begins."""
     with open(path, "rb") as file:
-        return MARK.encode() in file.read(200)
+        return EXPORT_MARKER.encode() in file.read(200)

@@ -24,11 +24,11 @@ from candide.kernels.words import word_groups, word_scores, word_slopes, word_sp
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 INFINITE = -1
-_ROWS = 4096  # a chunk whose temporaries stay in cache
+_CHUNK_ROWS = 4096  # a chunk whose temporaries stay in cache
 
 
 def _chunks(n_rows: int):
-    return (slice(a, min(a + _ROWS, n_rows)) for a in range(0, n_rows, _ROWS))
+    return (slice(a, min(a + _CHUNK_ROWS, n_rows)) for a in range(0, n_rows, _CHUNK_ROWS))
 
 
 def _membership(y: Codes, w: Floats | None, n_classes: int) -> Floats:
@@ -175,7 +175,7 @@ def add_gaussian(X: NDArray, mean: Floats, inv_sd: Floats, log_norm: Floats, out
         z = (x - mean[c]) * inv_sd[c]
         return log_norm[c] - 0.5 * z * z
 
-    return _add_terms(X, term, out)
+    return _add_contributions(X, term, out)
 
 
 def add_student(X: NDArray, loc: Floats, inv_scale: Floats, df: Floats, log_norm: Floats, out: Floats) -> int:
@@ -185,12 +185,12 @@ def add_student(X: NDArray, loc: Floats, inv_scale: Floats, df: Floats, log_norm
         z = (x - loc[c]) * inv_scale[c]
         return log_norm[c] - 0.5 * (df[c] + 1) * np.log1p(z * z / df[c])
 
-    return _add_terms(X, term, out)
+    return _add_contributions(X, term, out)
 
 
 def add_switch(X: NDArray, threshold: float, low: Floats, high: Floats, out: Floats) -> int:
     """out[r, c] += high[c, j] where x > threshold, low[c, j] where it is not, nothing where x is absent."""
-    return _add_terms(X, lambda x, c: np.where(x > threshold, high[c], low[c]), out)
+    return _add_contributions(X, lambda x, c: np.where(x > threshold, high[c], low[c]), out)
 
 
 def add_linear(X: NDArray, weights: Floats, out: Floats) -> int:
@@ -200,10 +200,10 @@ def add_linear(X: NDArray, weights: Floats, out: Floats) -> int:
         with np.errstate(invalid="ignore"):
             return np.where(x == 0, 0.0, x * weights[:, c])
 
-    return _add_terms(X, term, out)
+    return _add_contributions(X, term, out)
 
 
-def _add_terms(X: NDArray, term, out: Floats) -> int:
+def _add_contributions(X: NDArray, term, out: Floats) -> int:
     n_absent = 0
     for rows in _chunks(len(X)):
         x = X[rows].astype(np.float64)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-Shares = dict[tuple[int, ...], Floats]
+SubsetCounts = dict[tuple[int, ...], Floats]
 
 
 class Sets(NamedTuple):
@@ -28,7 +28,7 @@ def cell_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, sets
     """(class, cell) the weight of each combination of levels."""
     _check_classes(y, n_classes)
     out = np.empty((n_classes, _offsets(sets, sizes)[-1]))
-    for own, _, cell in _each(codes, sets, sizes):
+    for own, _, cell in _iterate_sets(codes, sets, sizes):
         n, seen = own.stop - own.start, cell >= 0
         if (cell >= n).any():
             raise IndexError("a level code lies outside its feature's levels")
@@ -57,7 +57,7 @@ def held_out_cells(
     """
     out = np.zeros((len(codes), len(sets)))
     _check_classes(y, len(counts))
-    both = zip(_each(codes, sets, sizes), _margins(counts, sets, sizes), strict=True)
+    both = zip(_iterate_sets(codes, sets, sizes), _margins(counts, sets, sizes), strict=True)
     for s, ((own, shape, cell), (_, _, n)) in enumerate(both):
         known = np.flatnonzero((cell >= 0) & (cell < own.stop - own.start))
         at = (y[known], *np.unravel_index(cell[known], shape))
@@ -89,7 +89,7 @@ def score_cells(
     own_terms = held_out_cells(counts, codes, y, left_out, sets, sizes, towards, spread)
     slope, information = np.zeros((2, len(sets)))
     weight = np.ones(len(y)) if w is None else w
-    for s, (own, _, cell) in enumerate(_each(codes, sets, sizes)):
+    for s, (own, _, cell) in enumerate(_iterate_sets(codes, sets, sizes)):
         f = np.where(cell[:, None] < 0, 0.0, table[:, own].T[np.maximum(cell, 0)])
         f[row, y] = own_terms[:, s]
         mean = (posterior * f).sum(axis=1)
@@ -103,7 +103,7 @@ def add_cells(codes: NDArray, sets: Sets, table: Floats, out: Floats) -> int:
 
     Columns of the table past the classes of ``out`` are padding. Returns how many values are absent.
     """
-    for own, _, cell in _each(codes, *sets):
+    for own, _, cell in _iterate_sets(codes, *sets):
         known = (cell >= 0) & (cell < own.stop - own.start)
         out += np.where(known[:, None], table[np.where(known, own.start + cell, 0), : out.shape[1]], 0.0)
     return int((codes < 0).sum())
@@ -118,7 +118,7 @@ def take_cells(
     """
     _check_classes(y, out.shape[1])
     row = np.arange(len(codes))
-    for s, (own, _, cell) in enumerate(_each(codes, sets, sizes)):
+    for s, (own, _, cell) in enumerate(_iterate_sets(codes, sets, sizes)):
         n = own.stop - own.start
         lut = np.vstack([table[own, : out.shape[1]], unseen[s : s + 1, : out.shape[1]], np.zeros((1, out.shape[1]))])
         out[:, :, s] = lut[np.where(cell < 0, n + 1, cell)]
@@ -134,7 +134,7 @@ def _offsets(sets: Codes, sizes: Codes) -> Codes:
     return np.concatenate([[0], np.cumsum(np.asarray(sizes, np.intp)[sets].prod(axis=1))]).astype(np.intp)
 
 
-def _each(codes: NDArray, sets: Codes, sizes: Codes) -> Iterator[tuple[slice, tuple[int, ...], Codes]]:
+def _iterate_sets(codes: NDArray, sets: Codes, sizes: Codes) -> Iterator[tuple[slice, tuple[int, ...], Codes]]:
     """Of each set which cells are its own, their shape, and that of each row: -1 absent, past the last if new."""
     offsets = _offsets(sets, sizes)
     for s, columns in enumerate(sets):
@@ -147,7 +147,7 @@ def _each(codes: NDArray, sets: Codes, sizes: Codes) -> Iterator[tuple[slice, tu
         yield own, shape, cell
 
 
-def _margins(counts: Floats, sets: Codes, sizes: Codes) -> Iterator[tuple[slice, tuple[int, ...], Shares]]:
+def _margins(counts: Floats, sets: Codes, sizes: Codes) -> Iterator[tuple[slice, tuple[int, ...], SubsetCounts]]:
     """Of each set its cells, their shape, and (class, levels ...) the counts of every set of positions within it."""
     offsets = _offsets(sets, sizes)
     for s, columns in enumerate(sets):
@@ -162,19 +162,19 @@ def _subsets(order: int) -> Iterator[tuple[int, ...]]:
     return (some for r in range(order + 1) for some in combinations(range(order), r))
 
 
-def _log_ratio(n: Shares, shape: tuple[int, ...], towards: float, spread: float) -> Floats:
+def _log_ratio(n: SubsetCounts, shape: tuple[int, ...], towards: float, spread: float) -> Floats:
     """The term from the counts of every set of positions."""
-    share: Shares = {}
+    share: SubsetCounts = {}
     for some in _subsets(len(shape)):
         if len(some) == 1:
             share[some] = (n[some] + spread / max(1, shape[some[0]])) / (n[()] + spread)
         elif some:
-            share[some] = (n[some] + towards * _expected(share, some)) / (n[()] + towards)
+            share[some] = (n[some] + towards * _expected_proportions(share, some)) / (n[()] + towards)
     whole = tuple(range(len(shape)))
-    return np.log(share[whole] / _expected(share, whole))
+    return np.log(share[whole] / _expected_proportions(share, whole))
 
 
-def _expected(share: Shares, some: tuple[int, ...]) -> Floats:
+def _expected_proportions(share: SubsetCounts, some: tuple[int, ...]) -> Floats:
     """What the smaller sets within one say of it: their product, with the inner ones divided out again and again.
 
     Of three or more columns that product need be no probability: it is held at the least of those one smaller.

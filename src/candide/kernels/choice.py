@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from candide.errors import UnknownNameError
 
-_LANES = 4  # doubles that the compiled loops work on together
-_LINE = 8  # doubles of a cache line
+_SIMD_DOUBLES = 4  # doubles that the compiled loops work on together
+_CACHE_LINE_DOUBLES = 8  # doubles of a cache line
 _CHOICES = ("auto", "avx2", "baseline", "numpy")
 
 
-def _choose(wish: str) -> tuple[str, ModuleType]:
-    if wish not in _CHOICES:
-        raise UnknownNameError(f"CANDIDE_KERNELS={wish!r}", value=wish, remedy=f"pass one of {', '.join(_CHOICES)}")
-    for name in (wish,) if wish != "auto" else _CHOICES[1:]:
+def _choose(requested: str) -> tuple[str, ModuleType]:
+    if requested not in _CHOICES:
+        raise UnknownNameError(
+            f"CANDIDE_KERNELS={requested!r}", value=requested, remedy=f"pass one of {', '.join(_CHOICES)}"
+        )
+    for name in (requested,) if requested != "auto" else _CHOICES[1:]:
         try:
             return name, _load(name)
         except ImportError:
-            if wish != "auto":
+            if requested != "auto":
                 raise
     raise AssertionError("the NumPy twins always import")
 
@@ -73,12 +75,12 @@ fill_rows = _chosen.fill_rows
 first_largest = _chosen.first_largest
 
 
-def padded(table: NDArray) -> NDArray[np.float64]:
+def pad_columns(table: NDArray) -> NDArray[np.float64]:
     """A table with zeros behind its columns, so that a row is read in whole lanes: scoring kernels leave them out."""
     n_rows, n_columns = table.shape
-    width = -(-n_columns // _LANES) * _LANES
-    room = np.zeros(n_rows * width + _LINE)
-    start = -room.ctypes.data % (8 * _LINE) // 8  # lanes that straddle two cache lines cost twice
+    width = -(-n_columns // _SIMD_DOUBLES) * _SIMD_DOUBLES
+    room = np.zeros(n_rows * width + _CACHE_LINE_DOUBLES)
+    start = -room.ctypes.data % (8 * _CACHE_LINE_DOUBLES) // 8  # lanes that straddle two cache lines cost twice
     out = room[start : start + n_rows * width].reshape(n_rows, width)
     out[:, :n_columns] = table
     return out

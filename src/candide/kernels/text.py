@@ -17,7 +17,7 @@ from candide import kernels
 from candide.kernels import text_twin as twin
 
 _CODE, WORD, SPACE, SPECIAL = 0x1FFFFF, 1 << 24, 1 << 25, 1 << 26  # as in _text.pyx
-_TABLED = 0x40000  # above it no character has another case, is a word character, or is white space
+_N_TABLED = 0x40000  # above it no character has another case, is a word character, or is white space
 
 
 def _load() -> ModuleType | None:
@@ -42,9 +42,9 @@ def __getattr__(name: str) -> Any:
 
 
 @cache
-def characters(lowercase: bool) -> NDArray[np.uint32]:
+def character_table(lowercase: bool) -> NDArray[np.uint32]:
     """Of every character that may have any: its lower case, whether that is a word character, what else it is."""
-    codes = np.arange(_TABLED, dtype=np.uint32)
+    codes = np.arange(_N_TABLED, dtype=np.uint32)
     text = codes.tobytes().decode("utf-32-le", "surrogatepass")
     word, info = np.zeros(len(codes), bool), codes.copy()
     for run in re.finditer(r"\w+", text):
@@ -63,9 +63,9 @@ def characters(lowercase: bool) -> NDArray[np.uint32]:
 
 
 @cache
-def folds(lowercase: bool) -> NDArray[np.uint8]:
+def ascii_fold_table(lowercase: bool) -> NDArray[np.uint8]:
     """Of every byte: its lower case if it is an ASCII word character, 0 if it is another, 1 if it is no ASCII."""
-    info = characters(lowercase)[:128]
+    info = character_table(lowercase)[:128]
     out = np.ones(256, np.uint8)
     out[:128] = np.where(info & WORD, info & _CODE, 0)
     return out

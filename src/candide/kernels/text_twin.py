@@ -20,23 +20,23 @@ class Words:
 
     def __init__(self, letters: NDArray, starts: NDArray):
         self.letters, self.starts = letters, starts
-        self._place = {key: i for i, key in enumerate(keys_of(letters, starts))}
+        self._place = {key: i for i, key in enumerate(split_keys(letters, starts))}
 
     def __len__(self) -> int:
         return len(self._place)
 
     def positions(self, letters: NDArray, starts: NDArray) -> NDArray[np.int64]:
         """Where other keys stand in this set; -1 where they do not."""
-        return np.array([self._place.get(key, -1) for key in keys_of(letters, starts)], np.int64)
+        return np.array([self._place.get(key, -1) for key in split_keys(letters, starts)], np.int64)
 
 
-def keys_of(letters: NDArray, starts: NDArray) -> list[bytes]:
+def split_keys(letters: NDArray, starts: NDArray) -> list[bytes]:
     """The keys that lie one after another."""
     whole = letters.tobytes()
     return [whole[a:b] for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
 
 
-def joined(keys: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def join_keys(keys: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Keys one after another, and where each starts."""
     starts = np.zeros(len(keys) + 1, np.int64)
     np.cumsum([len(key) for key in keys], out=starts[1:])
@@ -63,26 +63,29 @@ def sum_cells(a: tuple, b: tuple, places: NDArray, n_terms: int) -> tuple[NDArra
     return classes, (cells % max(1, n_terms)).astype(np.int32), total, documents
 
 
-def weight_of(manner: int, times: float) -> float:
+def occurrence_weight(count_mode: int, occurrences: float) -> float:
     """What so many occurrences of a term in one document count."""
-    return times if manner == PLAIN else 1.0 if manner == BINARY else 1.0 + math.log(times)
+    return occurrences if count_mode == PLAIN else 1.0 if count_mode == BINARY else 1.0 + math.log(occurrences)
 
 
-def weights_of(manner: int, times: NDArray) -> NDArray[np.float64]:
+def occurrence_weights(count_mode: int, occurrences: NDArray) -> NDArray[np.float64]:
     """The same of many.
 
-    >>> weights_of(SUBLINEAR, np.array([1.0, 2.0])).round(3).tolist(), weights_of(BINARY, np.array([3.0])).tolist()
+    >>> (
+    ...     occurrence_weights(SUBLINEAR, np.array([1.0, 2.0])).round(3).tolist(),
+    ...     occurrence_weights(BINARY, np.array([3.0])).tolist(),
+    ... )
     ([1.0, 1.693], [1.0])
     """
-    if manner == PLAIN:
-        return times.astype(np.float64)
-    return np.ones(len(times)) if manner == BINARY else 1.0 + np.log(times)
+    if count_mode == PLAIN:
+        return occurrences.astype(np.float64)
+    return np.ones(len(occurrences)) if count_mode == BINARY else 1.0 + np.log(occurrences)
 
 
-def murmur(key: bytes) -> int:
+def murmur_hash(key: bytes) -> int:
     """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number.
 
-    >>> murmur(b"word")
+    >>> murmur_hash(b"word")
     -968174432
     """
     full, h = 0xFFFFFFFF, 0
@@ -99,25 +102,25 @@ def murmur(key: bytes) -> int:
     return h - (1 << 32) if h >> 31 else h
 
 
-def bucket(key: bytes, bits: int) -> tuple[bytes, float]:
+def hash_to_bucket(key: bytes, bits: int) -> tuple[bytes, float]:
     """The bucket of a term as a key, and the sign of its hash."""
-    h = murmur(key)
+    h = murmur_hash(key)
     return (abs(h) & ((1 << bits) - 1)).to_bytes(4, "little"), -1.0 if h < 0 else 1.0
 
 
-class Terms:
+class TokenKernel:
     """Documents are lists of keys here (None: absent); with ``bits`` the keys are hashed first."""
 
     def __init__(self, *, bits: int, signs: bool):
         self.bits, self.signs = bits, signs
 
-    def _counted(self, keys: Keys) -> list[tuple[bytes, float, float]]:
+    def _count_keys(self, keys: Keys) -> list[tuple[bytes, float, float]]:
         """(key, occurrences, sign) of the terms of a document."""
         if not self.bits:
             return [(key, times, 1.0) for key, times in Counter(keys).items()]
         found: Counter = Counter()
         for key in keys:
-            place, sign = bucket(key, self.bits)
+            place, sign = hash_to_bucket(key, self.bits)
             found[place + bytes([sign < 0]) if self.signs else place, sign] += 1
         return [(key, times, sign) for (key, sign), times in found.items()]
 
@@ -141,20 +144,20 @@ class Terms:
             if keys is None or w == 0.0:
                 continue
             merged: dict[bytes, list[float]] = {}
-            for key, times, sign in self._counted(keys):  # two terms of one bucket may differ in sign
+            for key, times, sign in self._count_keys(keys):  # two terms of one bucket may differ in sign
                 both = merged.setdefault(key, [0.0, 0.0])
                 both[0] += times
                 both[1] += sign * times
             for key, (times, net) in merged.items():
                 cell = cells[c].setdefault(place.setdefault(key, len(place)), [0.0, 0.0])
-                x = w * weight_of(manner, times)
+                x = w * occurrence_weight(manner, times)
                 length[c] += x
                 cell[0] += x * net / times if signed else x
                 cell[1] += w
         indptr = np.concatenate([[0], np.cumsum([len(mine) for mine in cells], dtype=np.int64)])
         word = np.array([key for mine in cells for key in mine], np.int32)
         values = np.array([pair for mine in cells for pair in mine.values()], np.float64).reshape(-1, 2)
-        return *joined(list(place)), indptr, word, values[:, 0].copy(), values[:, 1].copy(), length
+        return *join_keys(list(place)), indptr, word, values[:, 0].copy(), values[:, 1].copy(), length
 
     def rows(self, words: Any, documents: Sequence[Keys | None]) -> tuple[NDArray, NDArray, NDArray]:
         """Sparse rows (counts, positions, where rows start) of the known terms of every document."""
@@ -162,8 +165,8 @@ class Terms:
         indices: list[int] = []
         indptr = np.zeros(len(documents) + 1, np.int64)
         for row, keys in enumerate(documents):
-            counted = self._counted(keys or ())
-            places = words.positions(*joined([key for key, _, _ in counted]))
+            counted = self._count_keys(keys or ())
+            places = words.positions(*join_keys([key for key, _, _ in counted]))
             known: dict[int, float] = {}
             for at, (_, times, _) in zip(places.tolist(), counted, strict=True):
                 if at >= 0:
@@ -191,7 +194,7 @@ class Terms:
         data, indices, indptr = self.rows(words, documents)
         for row in range(len(documents)):
             for i in range(indptr[row], indptr[row + 1]):
-                at, x = indices[i], weight_of(manner, data[i])
+                at, x = indices[i], occurrence_weight(manner, data[i])
                 mine = slice(cells[at], cells[at + 1])
                 out[row, column[mine]] += x * delta[mine]
                 sums[row, 0] += x if unit is None else x * unit[at]

@@ -2,7 +2,7 @@
 
 The number of threads is ``CANDIDE_THREADS``, else the cores this process may use.
 
->>> over_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
+>>> map_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
 [10]
 """
 
@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 from candide.errors import InputError
 
 T = TypeVar("T")
-_WORTH = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
-_forced: tuple[int, list[int]] | None = None  # how many parts to make of any work, and of how many they were made
+_MIN_THREAD_WORK = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
+_forced_parts: tuple[int, list[int]] | None = None  # how many parts to make of any work, and of how many they were made
 
 
 @cache
-def count() -> int:
+def thread_count() -> int:
     """How many threads are used."""
     asked = os.environ.get("CANDIDE_THREADS")
     if asked:
@@ -39,52 +39,56 @@ def count() -> int:
 def _pool() -> Any:
     from concurrent.futures import ThreadPoolExecutor  # here, because it costs as much as loading a small model
 
-    return ThreadPoolExecutor(max_workers=count(), thread_name_prefix="candide")
+    return ThreadPoolExecutor(max_workers=thread_count(), thread_name_prefix="candide")
 
 
 os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_at_fork") else None
 
 
-def over_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, by_blas: bool = False) -> list[T]:
+def map_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, is_blas_bound: bool = False) -> list[T]:
     """Apply ``work`` to slices that cover the rows, one a thread; ``cost`` is the work per row.
 
     Where the work is done ``by_blas`` that library keeps to one thread meanwhile: threads of threads are in each
     other's way.
     """
-    parts = min(count(), max(1, n_rows * cost // _WORTH)) if _forced is None else max(1, min(_forced[0], n_rows))
-    if _forced is not None:
-        _forced[1].append(parts)
+    parts = (
+        min(thread_count(), max(1, n_rows * cost // _MIN_THREAD_WORK))
+        if _forced_parts is None
+        else max(1, min(_forced_parts[0], n_rows))
+    )
+    if _forced_parts is not None:
+        _forced_parts[1].append(parts)
     if parts <= 1:
         return [work(slice(0, n_rows))]
     edges = [n_rows * i // parts for i in range(parts + 1)]
-    with one_blas_thread() if by_blas else nullcontext():
+    with one_blas_thread() if is_blas_bound else nullcontext():
         return list(_pool().map(work, (slice(a, b) for a, b in pairwise(edges))))
 
 
 @contextmanager
-def divided(parts: int) -> Iterator[list[int]]:
+def force_parts(parts: int) -> Iterator[list[int]]:
     """Make so many parts of all work meanwhile, however small it is: no result may depend on it.
 
-    >>> with divided(3) as made:
-    ...     over_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
+    >>> with force_parts(3) as made:
+    ...     map_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
     [3, 3, 4]
     >>> made
     [3]
     """
-    global _forced
-    before, _forced = _forced, (parts, [])
+    global _forced_parts
+    before, _forced_parts = _forced_parts, (parts, [])
     try:
-        yield _forced[1]
+        yield _forced_parts[1]
     finally:
-        _forced = before
+        _forced_parts = before
 
 
-class _Limit:
+class _BlasLimit:
     """The limit on the threads of BLAS, which is one for the process: the first to ask sets it, the last lifts it."""
 
     lock = Lock()
     users = 0
-    held: Any = None
+    limiter: Any = None
 
 
 @lru_cache(1)
@@ -100,33 +104,33 @@ def _libraries(modules: int) -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    with _Limit.lock:
-        if _Limit.users == 0:
-            _Limit.held = _libraries(len(sys.modules)).limit(limits=1)
-        _Limit.users += 1
+    with _BlasLimit.lock:
+        if _BlasLimit.users == 0:
+            _BlasLimit.limiter = _libraries(len(sys.modules)).limit(limits=1)
+        _BlasLimit.users += 1
     try:
         yield
     finally:
-        with _Limit.lock:
-            _Limit.users -= 1
-            if _Limit.users == 0:
-                _Limit.held.restore_original_limits()
+        with _BlasLimit.lock:
+            _BlasLimit.users -= 1
+            if _BlasLimit.users == 0:
+                _BlasLimit.limiter.restore_original_limits()
 
 
-def ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:
+def map_ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:
     """Apply ``work`` to items on threads, a few ahead of whoever reads the results; they come in order.
 
-    >>> list(ahead(len, ["a", "bcd", ""]))
+    >>> list(map_ahead(len, ["a", "bcd", ""]))
     [1, 3, 0]
     """
     from concurrent.futures import Future, ThreadPoolExecutor
 
     # A pool of its own: the work may itself divide rows among the threads of the other.
-    with ThreadPoolExecutor(max_workers=count(), thread_name_prefix="candide-ahead") as pool:
+    with ThreadPoolExecutor(max_workers=thread_count(), thread_name_prefix="candide-ahead") as pool:
         waiting: deque[Future[T]] = deque()
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) > count():
+            if len(waiting) > thread_count():
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -24,41 +24,41 @@ import tempfile
 from typing import Any
 
 from candide import __version__, store
-from candide.errors import InputError, MissingLibraryError, ModelFileError, unknown
+from candide.errors import InputError, MissingLibraryError, ModelFileError, unknown_name_error
 from candide.estimators.factory import load
-from candide.model.fitted import Fitted
-from candide.tasks.models import Model, fitted_of
-from candide.tasks.predict import predict
-from candide.tasks.wanted import Wanted, example
+from candide.model.fitted import FittedModel
+from candide.operations.predict import predict
+from candide.store.input_schema import InputSchema, example_row
+from candide.store.models import ModelLike, load_fitted
 
 FLAVOR = "candide"
-_FILE = "model.candide"
+_MODEL_FILE = "model.candide"
 _OUTPUTS = ("prediction", "table")
-_KINDS = {bool: "boolean", int: "long", float: "double"}  # of labels, in MLflow's words; all others are text
+_SIGNATURE_TYPES = {bool: "boolean", int: "long", float: "double"}  # of labels, in MLflow's words; all others are text
 
 
-def save_model(model: Model, path: str | os.PathLike, *, mlflow_model: Any = None, **options: Any) -> None:
+def save_model(model: ModelLike, path: str | os.PathLike, *, mlflow_model: Any = None, **options: Any) -> None:
     """Save a model, a fitted estimator or the path of a model file, in a new folder that MLflow can load.
 
     ``signature`` and ``input_example`` are made from the model unless they are given: its columns, of which none must
     be there, and a row of values that it knows (False: none). ``pip_requirements``, ``extra_pip_requirements``,
     ``metadata`` and other options are those of ``mlflow.pyfunc.save_model``.
     """
-    mlflow = _mlflow()
-    fitted = fitted_of(model)
+    mlflow = _import_mlflow()
+    fitted = load_fitted(model)
     mlflow_model = mlflow.models.Model() if mlflow_model is None else mlflow_model
-    mlflow_model.add_flavor(FLAVOR, candide_version=__version__, data=f"data/{_FILE}")  # where it puts it
+    mlflow_model.add_flavor(FLAVOR, candide_version=__version__, data=f"data/{_MODEL_FILE}")  # where it puts it
     if not {"pip_requirements", "conda_env"} & options.keys():
         options["pip_requirements"] = [f"candide=={__version__}"]
     if options.get("signature") is None:
-        options["signature"] = _signature(fitted)
+        options["signature"] = _make_signature(fitted)
     given = options.pop("input_example", None)
     if given is None:
         import pandas as pd
 
-        given = pd.DataFrame([example(fitted)])
+        given = pd.DataFrame([example_row(fitted)])
     with tempfile.TemporaryDirectory() as folder:
-        held = os.path.join(folder, _FILE)
+        held = os.path.join(folder, _MODEL_FILE)
         if isinstance(model, str | os.PathLike):
             shutil.copyfile(model, held)
         else:
@@ -68,19 +68,19 @@ def save_model(model: Model, path: str | os.PathLike, *, mlflow_model: Any = Non
         mlflow.pyfunc.save_model(os.fspath(path), **how, **options)
 
 
-def log_model(model: Model, name: str, **options: Any) -> Any:
+def log_model(model: ModelLike, name: str, **options: Any) -> Any:
     """Log a model to MLflow's run of the moment; what MLflow knows of it comes back, its address as ``model_uri``.
 
     ``options`` are those of :func:`save_model` and of ``mlflow.models.Model.log``: ``registered_model_name``, ``tags``.
     """
-    return _mlflow().models.Model.log(
+    return _import_mlflow().models.Model.log(
         name=name, artifact_path=None, flavor=sys.modules[__name__], model=model, **options
     )
 
 
 def load_model(model_uri: str | os.PathLike) -> Any:
     """The estimator that was saved, by its address in MLflow (``models:/...``, ``runs:/...``) or its folder."""
-    mlflow = _mlflow()
+    mlflow = _import_mlflow()
     folder = mlflow.artifacts.download_artifacts(artifact_uri=os.fspath(model_uri))
     flavors = mlflow.models.Model.load(folder).flavors
     if FLAVOR not in flavors:
@@ -89,28 +89,28 @@ def load_model(model_uri: str | os.PathLike) -> Any:
     return load(os.path.join(folder, flavors[FLAVOR]["data"]))
 
 
-def _load_pyfunc(path: str) -> "_Asked":
+def _load_pyfunc(path: str) -> "_PyfuncModel":
     """What ``mlflow.pyfunc.load_model`` calls, with the path of the model file."""
-    return _Asked(store.load(path))
+    return _PyfuncModel(store.load(path))
 
 
-class _Asked:
+class _PyfuncModel:
     """A model as ``mlflow.pyfunc`` asks it: the label of each row, or the whole scored table."""
 
-    def __init__(self, fitted: Fitted):
+    def __init__(self, fitted: FittedModel):
         self._fitted = fitted
 
     def predict(self, rows: Any, params: dict[str, Any] | None = None) -> Any:
         output = (params or {}).get("output", _OUTPUTS[0])
         if output not in _OUTPUTS:
-            raise unknown("output", output, _OUTPUTS)
+            raise unknown_name_error("output", output, _OUTPUTS)
         if not hasattr(rows, "columns"):
             raise InputError("rows have no names of columns", remedy="pass a data frame")
         scored = predict(self._fitted, rows)
         return scored.to_pandas() if output == "table" else scored.column("prediction").to_numpy()
 
 
-def _signature(fitted: Fitted) -> Any:
+def _make_signature(fitted: FittedModel) -> Any:
     """The columns and the answer. MLflow would refuse whole numbers where it is told of fractions, and categories where
     it is told of text: what a column may hold is for the model to say.
     """
@@ -118,17 +118,17 @@ def _signature(fitted: Fitted) -> Any:
     from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema
     from mlflow.types.schema import AnyType
 
-    kinds = Wanted.of(fitted).kinds.items()
+    kinds = InputSchema.from_model(fitted).column_types.items()
     inputs: list[Any] = [
         ColSpec("string" if kind == "text" else AnyType(), name, required=False) for name, kind in kinds
     ]
     labels = {type(label) for label in fitted.labels.array.tolist()}
-    label = _KINDS.get(labels.pop(), "string") if len(labels) == 1 else "string"
+    label = _SIGNATURE_TYPES.get(labels.pop(), "string") if len(labels) == 1 else "string"
     params = ParamSchema([ParamSpec("output", DataType.string, _OUTPUTS[0])])
     return ModelSignature(Schema(inputs), Schema([ColSpec(label)]), params)
 
 
-def _mlflow() -> Any:
+def _import_mlflow() -> Any:
     try:
         import mlflow.artifacts
         import mlflow.models

@@ -2,8 +2,8 @@
 
 A plan is encoding. Two censuses merge only if their plans agree on columns and events; levels are united.
 
->>> from candide.rows.table import Table
->>> table = Table.of({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
+>>> from candide.data.table import Table
+>>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
 >>> plan = make_plan(table, "auto").with_levels(table)
 >>> [(part.event.name, part.columns, [len(s) for s in part.levels]) for part in plan.parts]
 [('gaussian', ('age',), []), ('categorical', ('job',), [2])]
@@ -18,27 +18,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
-from candide.encode import Encoding, Levels, Move
-from candide.encode.likeness import Likeness
-from candide.errors import ALIKE, InputError, InputTypeError, MergeError, unknown
-from candide.events import EventModel, event_of
-from candide.rows.blocks import Block, Floats
-from candide.rows.labels import Labels
-from candide.rows.table import Name, Table
-from candide.tally import Spec
+from candide import formatting
+from candide.data.blocks import Block, Floats
+from candide.data.labels import Labels
+from candide.data.table import Name, Table
+from candide.encoding import CodeMapping, Encoding, LevelEncoding
+from candide.encoding.prototypes import Prototypes
+from candide.errors import MERGE_REMEDY, InputError, InputTypeError, MergeError, unknown_name_error
+from candide.events import EventModel, resolve_event
+from candide.tally import TallySpec
 
 if TYPE_CHECKING:
-    from candide.rows.kinds import Column
+    from candide.data.column_types import ColumnSchema
 
-_LONG = 150  # letters of an event model in print
-EVERY = "*"  # in events: every column that is not named
-Moves = tuple[Move, ...]  # of the codes of each column of a block
-Key = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
+_MAX_EVENT_LENGTH = 150  # letters of an event model in print
+ALL_COLUMNS = "*"  # in events: every column that is not named
+CodeMoves = tuple[CodeMapping, ...]  # of the codes of each column of a block
+BlockKey = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """The columns of one block, their event model, and the encoding of each: at first the event model's own.
 
     What the encodings make of a row may be encoded once more, ``together``.
@@ -47,82 +47,86 @@ class Part:
     event: EventModel
     columns: tuple[Name, ...]
     encodings: tuple[Encoding, ...] = ()
-    together: Likeness | None = None
+    prototypes: Prototypes | None = None
 
     def __post_init__(self) -> None:
         if not self.encodings:
             object.__setattr__(self, "encodings", (self.event.encoding,) * len(self.columns))
 
     @property
-    def holds(self) -> str:
+    def block_kind(self) -> str:
         """What its block holds: "numbers", "codes" or "documents"."""
-        return (self.encodings[0] if self.encodings else self.event.encoding).holds
+        return (self.encodings[0] if self.encodings else self.event.encoding).block_kind
 
     @cached_property
     def levels(self) -> tuple[Labels, ...]:
         """The levels of each column, where they are categories."""
-        return tuple(encoding.labels for encoding in self.encodings) if self.holds == "codes" else ()  # type: ignore[attr-defined]
+        return tuple(encoding.labels for encoding in self.encodings) if self.block_kind == "codes" else ()  # type: ignore[attr-defined]
 
     @cached_property
-    def spec(self) -> Spec:
-        encodings = self.encodings if self.together is None else (self.together,)
+    def spec(self) -> TallySpec:
+        encodings = self.encodings if self.prototypes is None else (self.prototypes,)
         return self.event.spec(len(self.columns), encodings)
 
     @cached_property
-    def beside(self) -> bool:
+    def is_joint_term(self) -> bool:
         """Whether it says what columns say together, beside the laws that each of them has."""
-        return any(len(one) > 1 for one in self.event.voices(self.columns))
+        return any(len(one) > 1 for one in self.event.term_names(self.columns))
 
-    def with_levels(self, table: Table, weight: Floats | None = None) -> "Part":
+    def with_levels(self, table: Table, weight: Floats | None = None) -> "PlanPart":
         """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
-        if self.holds not in ("codes", "scores"):
+        if self.block_kind not in ("codes", "scores"):
             return self
         learned = zip(self.columns, self.encodings, strict=True)
         given = {} if weight is None else {"weight": weight}
-        return replace(self, encodings=tuple(_of_column(partial(e.learn, **given), table, name) for name, e in learned))
+        return replace(
+            self, encodings=tuple(_call_for_column(partial(e.learn, **given), table, name) for name, e in learned)
+        )
 
-    def with_labels(self, levels: Iterable[Labels]) -> "Part":
+    def with_labels(self, levels: Iterable[Labels]) -> "PlanPart":
         """This part with these levels of its columns."""
         each = zip(self.encodings, levels, strict=True)
-        return replace(self, encodings=tuple(replace(e, labels=s) if isinstance(e, Levels) else e for e, s in each))
+        return replace(
+            self, encodings=tuple(replace(e, labels=s) if isinstance(e, LevelEncoding) else e for e, s in each)
+        )
 
     @property
-    def coded(self) -> list[tuple[Name, Encoding]]:
+    def coded_columns(self) -> list[tuple[Name, Encoding]]:
         """Its columns with their encodings, where these are codes."""
-        return list(zip(self.columns, self.encodings, strict=True)) if self.holds == "codes" else []
+        return list(zip(self.columns, self.encodings, strict=True)) if self.block_kind == "codes" else []
 
-    def pruned(self, tally: Any, met: Sequence[NDArray[np.bool_]]) -> tuple["Part", Any]:
+    def prune(self, tally: Any, seen_levels: Sequence[NDArray[np.bool_]]) -> tuple["PlanPart", Any]:
         """This part and its tally without the levels of a column that are not met, unless they were declared."""
-        stays = [encoding.stays(some) for encoding, some in zip(self.encodings, met, strict=False)]
+        stays = [encoding.retained_mask(some) for encoding, some in zip(self.encodings, seen_levels, strict=False)]
         if all(some.all() for some in stays):
             return self, tally
-        encodings = tuple(encoding.left(some) for encoding, some in zip(self.encodings, stays, strict=True))
-        return replace(self, encodings=encodings), tally.some_levels(stays)
+        encodings = tuple(encoding.retain_levels(some) for encoding, some in zip(self.encodings, stays, strict=True))
+        return replace(self, encodings=encodings), tally.select_levels(stays)
 
-    def only(self, features: Sequence[int]) -> "Part":
+    def select_features(self, features: Sequence[int]) -> "PlanPart":
         """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
-        event = _of_features(self.event, features, len(self.columns), self.holds == "codes")
+        event = _select_prior_features(self.event, features, len(self.columns), self.block_kind == "codes")
         columns = tuple(self.columns[j] for j in features)
         encodings = tuple(self.encodings[j] for j in features)
         return replace(self, event=event, columns=columns, encodings=encodings)
 
-    def counts_like(self, other: "Part") -> bool:
+    def is_tallied_like(self, other: "PlanPart") -> bool:
         """Whether both are tallied in the same way, whatever their priors and what their encodings learned."""
         return self.columns == other.columns and (
             self.event == other.event or self.event.spec(1) == other.event.spec(1)
         )
 
-    def union(self, other: "Part") -> tuple["Part", tuple[Move, ...], tuple[Move, ...]]:
+    def union(self, other: "PlanPart") -> tuple["PlanPart", tuple[CodeMapping, ...], tuple[CodeMapping, ...]]:
         """The part with the encodings of both, and how the codes of each column move; () where none does."""
-        if self.together != other.together:
-            what = f"columns {wording.listing(self.columns)} are compared with other typical rows in each of the models"
-            raise MergeError(what, column=self.columns, remedy=ALIKE)
+        if self.prototypes != other.prototypes:
+            what = f"columns {formatting.format_list(self.columns)} are compared with other typical rows in each of the models"
+            raise MergeError(what, column=self.columns, remedy=MERGE_REMEDY)
         same = self.spec.encoding is not None and self.spec.encoding == other.spec.encoding  # of very many, one look
         if same or self.encodings == other.encodings:
             return self, (), ()
         united = []
         for name, mine, theirs in zip(self.columns, self.encodings, other.encodings, strict=True):
-            with naming(name):
+            with add_column_to_errors(name):
                 united.append(mine.union(theirs))
         both, a, b = zip(*united, strict=True)
         return replace(self, encodings=both), a, b
@@ -130,8 +134,8 @@ class Part:
     def block(self, table: Table) -> Block:
         """The rows of this part's columns: the one place where rows become blocks."""
         made = {"numbers": self._numbers, "scores": self._scores, "codes": self._codes, "documents": self._documents}
-        block = made[self.holds](table)
-        return block if self.together is None else self.together.read(block)
+        block = made[self.block_kind](table)
+        return block if self.prototypes is None else self.prototypes.read(block)
 
     def _documents(self, table: Table) -> Any:
         [name] = self.columns
@@ -140,22 +144,22 @@ class Part:
     def _codes(self, table: Table) -> Block:
         codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
         for j, (name, encoding) in enumerate(zip(self.columns, self.encodings, strict=True)):
-            codes[:, j] = _of_column(encoding.read, table, name)
+            codes[:, j] = _call_for_column(encoding.read, table, name)
         return codes
 
     def _scores(self, table: Table) -> Block:
         ends = np.cumsum([0, *(encoding.width for encoding in self.encodings)])
         out = np.empty((table.n_rows, ends[-1]), order="F")
         for name, encoding, start, stop in zip(self.columns, self.encodings, ends[:-1], ends[1:], strict=True):
-            out[:, start:stop] = _of_column(encoding.read, table, name).reshape(len(out), stop - start)
+            out[:, start:stop] = _call_for_column(encoding.read, table, name).reshape(len(out), stop - start)
         return out
 
     def _numbers(self, table: Table) -> Block:
         try:
             return table.numbers(self.columns)
         except InputError as error:
-            if self.event.joint:
-                together = f"columns modelled together ({wording.listing(self.columns, 5)}) must be numbers"
+            if self.event.is_joint:
+                together = f"columns modelled together ({formatting.format_list(self.columns, 5)}) must be numbers"
                 error.remedy = together if error.remedy is None else f"{error.remedy}; {together}"
             raise
 
@@ -165,13 +169,13 @@ class Plan:
     """Every input column, in order, and the parts that use them; a column may serve several of them."""
 
     columns: tuple[Name, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PlanPart, ...]
 
     def with_levels(self, table: Table, weight: Floats | None = None) -> "Plan":
         """This plan with what its encodings learn from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table, weight) for part in self.parts))
 
-    def of_columns(self) -> tuple["Plan", list[int]]:
+    def select_density_parts(self) -> tuple["Plan", list[int]]:
         """The parts that are laws of the columns themselves, and their places: what has no density stands beside."""
         at = [i for i, part in enumerate(self.parts) if part.event.has_density]
         used = {name for i in at for name in self.parts[i].columns}
@@ -180,96 +184,101 @@ class Plan:
     def blocks(self, table: Table) -> list[Block]:
         return [part.block(table) for part in self.parts]
 
-    def union(self, other: "Plan") -> tuple["Plan", list[Moves], list[Moves]]:
+    def union(self, other: "Plan") -> tuple["Plan", list[CodeMoves], list[CodeMoves]]:
         """The plan with the encodings of both, and how the codes of each one's parts move."""
         if self.columns != other.columns:
-            raise MergeError(f"these models have different columns: {_difference(self.columns, other.columns)}")
-        same = f"{ALIKE}, or both with the same events"
+            raise MergeError(
+                f"these models have different columns: {_describe_difference(self.columns, other.columns)}"
+            )
+        same = f"{MERGE_REMEDY}, or both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
-            if not a.counts_like(b):
-                raise MergeError(f"{_counts(a)} in one model and {_counts(b)} in the other", remedy=same)
+            if not a.is_tallied_like(b):
+                raise MergeError(
+                    f"{_describe_counts(a)} in one model and {_describe_counts(b)} in the other", remedy=same
+                )
         if len(self.parts) != len(other.parts):
             raise MergeError("these models divide their columns differently", remedy=same)
         united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
 
 
-def _counts(part: Part) -> str:
+def _describe_counts(part: PlanPart) -> str:
     """What a part counts, for an error that sets it against another: columns, or columns that speak together."""
-    if part.beside:
-        titles = part.event.titles(part.columns, part.encodings)
-        return f"{wording.listing(titles, 3)} {_are(titles)} counted together"
-    event = wording.shortened(str(part.event), _LONG)
-    return f"{wording.columns(part.columns, 8)} {_are(part.columns)} counted as {event}"
+    if part.is_joint_term:
+        titles = part.event.term_titles(part.columns, part.encodings)
+        return f"{formatting.format_list(titles, 3)} {_columns_are(titles)} counted together"
+    event = formatting.truncate(str(part.event), _MAX_EVENT_LENGTH)
+    return f"{formatting.format_columns(part.columns, 8)} {_columns_are(part.columns)} counted as {event}"
 
 
-def _are(names: Sequence[Any]) -> str:
+def _columns_are(names: Sequence[Any]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def make_plan(table: Table, events: Any = "auto", columns: "Sequence[Column] | None" = None) -> Plan:
+def make_plan(table: Table, events: Any = "auto", columns: "Sequence[ColumnSchema] | None" = None) -> Plan:
     """The plan for a table in memory; ``columns`` where it has been looked at already."""
-    if is_one(events):
-        plan = _plan_of_one(table.names, event_of(events))
+    if is_single_event(events):
+        plan = _plan_single_event(table.names, resolve_event(events))
     else:
-        from candide.rows.kinds import inspect  # here, for a model that is loaded has its plan
+        from candide.data.column_types import infer_columns  # here, for a model that is loaded has its plan
 
-        plan = plan_of(inspect(table) if columns is None else columns, events)
+        plan = plan_columns(infer_columns(table) if columns is None else columns, events)
     if table.is_sparse:
         _check_sparse([part.event for part in plan.parts])
     return plan
 
 
-def plan_of(columns: "Sequence[Column]", events: Any = "auto") -> Plan:
+def plan_columns(columns: "Sequence[ColumnSchema]", events: Any = "auto") -> Plan:
     """Assign an event model to every column: ``"auto"``, one for all, or a mapping for some, the rest by their kind.
 
     Columns that hold nothing to model are left out, unless an event model is asked for them.
     """
     names = dict.fromkeys(column.name for column in columns)
-    if is_one(events):
-        return _plan_of_one(tuple(names), event_of(events))
-    asked = _asked(for_each(events, names), names) if isinstance(events, Mapping) else {}
-    usual = {name: event_of(name) for name in {column.event for column in columns} if name}
-    groups: dict[tuple[EventModel, Key], list[Name]] = {}
-    known: dict[tuple[int, Key], list[Name]] = {}
+    if is_single_event(events):
+        return _plan_single_event(tuple(names), resolve_event(events))
+    asked = _requested_events(expand_wildcard(events, names), names) if isinstance(events, Mapping) else {}
+    usual = {name: resolve_event(name) for name in {column.default_event for column in columns} if name}
+    groups: dict[tuple[EventModel, BlockKey], list[Name]] = {}
+    known: dict[tuple[int, BlockKey], list[Name]] = {}
     alone: dict[int, bool] = {}
     for column in columns:
-        event, key = asked.get(column.name) or (usual.get(column.event or ""), None)
+        event, key = asked.get(column.name) or (usual.get(column.default_event or ""), None)
         if event is not None:
             if id(event) not in alone:
-                alone[id(event)] = _stands_alone(event)
+                alone[id(event)] = _has_own_block(event)
             key = column.name if alone[id(event)] else key
             if (id(event), key) not in known:  # to hash an event model takes longer than all else here
                 known[id(event), key] = groups.setdefault((event, key), [])
             known[id(event), key].append(column.name)
     used = {name for group in groups.values() for name in group}
     if not used:
-        raise _nothing(columns)
+        raise _no_columns_error(columns)
     return Plan(
-        tuple(n for n in names if n in used), tuple(Part(event, tuple(group)) for (event, _), group in groups.items())
+        tuple(n for n in names if n in used),
+        tuple(PlanPart(event, tuple(group)) for (event, _), group in groups.items()),
     )
 
 
-def _nothing(columns: "Sequence[Column]") -> InputError:
+def _no_columns_error(columns: "Sequence[ColumnSchema]") -> InputError:
     """The error where no column can be modelled: why not, and what one of them may be instead."""
-    why = ", ".join(dict.fromkeys(column.why for column in columns if column.why))
-    what = f"none of the columns {wording.listing([one.name for one in columns])} can be modelled"
+    why = ", ".join(dict.fromkeys(column.reason for column in columns if column.reason))
+    what = f"none of the columns {formatting.format_list([one.name for one in columns])} can be modelled"
     remedy = next((one.remedy for one in columns if one.remedy), "name an event model for one of them in events")
     return InputError(f"{what}: {why}" if why else what, value=[one.name for one in columns], remedy=remedy)
 
 
-def _plan_of_one(names: tuple[Name, ...], event: EventModel) -> Plan:
+def _plan_single_event(names: tuple[Name, ...], event: EventModel) -> Plan:
     """One event model for all columns."""
-    groups = [(name,) for name in names] if _stands_alone(event) else [names]
-    return Plan(names, tuple(Part(event, group) for group in groups))
+    groups = [(name,) for name in names] if _has_own_block(event) else [names]
+    return Plan(names, tuple(PlanPart(event, group) for group in groups))
 
 
-def _stands_alone(event: EventModel) -> bool:
+def _has_own_block(event: EventModel) -> bool:
     """Whether each column is a block of its own: one of documents is."""
-    return event.encoding.holds == "documents"
+    return event.encoding.block_kind == "documents"
 
 
-def _of_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
+def _select_prior_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
     """An event model whose prior has one value a column, for some of the columns."""
     prior = event.prior
     if by_level or not is_dataclass(prior) or not is_dataclass(event):
@@ -281,37 +290,37 @@ def _of_features(event: EventModel, features: Sequence[int], n_features: int, by
     return replace(event, prior=replace(prior, **{name: tuple(v[j] for j in features) for name, v in long.items()}))
 
 
-def for_each(events: Any, names: Collection[Name]) -> Any:
+def expand_wildcard(events: Any, names: Collection[Name]) -> Any:
     """The events with an entry for every column that ``"*"`` stands for: all that no other entry names.
 
-    >>> for_each({"*": "categorical", "age": "gaussian"}, ["age", "job", "town"])
+    >>> expand_wildcard({"*": "categorical", "age": "gaussian"}, ["age", "job", "town"])
     {'age': 'gaussian', 'job': 'categorical', 'town': 'categorical'}
     """
-    if not isinstance(events, Mapping) or EVERY not in events or EVERY in names:
+    if not isinstance(events, Mapping) or ALL_COLUMNS not in events or ALL_COLUMNS in names:
         return events
     named = {name for key in events for name in _members(key)}
-    own = {key: event for key, event in events.items() if key != EVERY}
-    return own | {name: events[EVERY] for name in names if name not in named}
+    own = {key: event for key, event in events.items() if key != ALL_COLUMNS}
+    return own | {name: events[ALL_COLUMNS] for name in names if name not in named}
 
 
 def named_events(events: Mapping[Any, Any]) -> dict[Name, EventModel]:
     """The event model asked for each column, whether by itself or in a group."""
-    return {name: event_of(event) for key, event in events.items() for name in _members(key)}
+    return {name: resolve_event(event) for key, event in events.items() for name in _members(key)}
 
 
 def _members(key: Any) -> tuple[Name, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _asked(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tuple[EventModel, Key]]:
+def _requested_events(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tuple[EventModel, BlockKey]]:
     """The event model of every column named, and what tells its block from others of that model.
 
     A group of columns is a block where the model ties them to each other; so is a column named alone.
     """
-    found: dict[Name, tuple[EventModel, Key]] = {}
+    found: dict[Name, tuple[EventModel, BlockKey]] = {}
     for key, given in events.items():
-        event, members = event_of(given), _members(key)
-        if isinstance(key, tuple) and not event.groups:
+        event, members = resolve_event(given), _members(key)
+        if isinstance(key, tuple) and not event.accepts_groups:
             raise InputError(
                 f"{event.name} models each column by itself",
                 column=key,
@@ -320,13 +329,13 @@ def _asked(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tup
         if not members:
             raise InputError(f"events: a group without columns, of {event.name}", remedy="name its columns")
         for name in members:
-            if _known(name, names) in found:
+            if _check_known(name, names) in found:
                 raise InputError("in two entries of events", column=name, remedy="leave it in one of them")
-            found[name] = event, (key if event.joint or isinstance(key, tuple) else None)
+            found[name] = event, (key if event.is_joint or isinstance(key, tuple) else None)
     return found
 
 
-def is_one(events: Any) -> bool:
+def is_single_event(events: Any) -> bool:
     """Whether one event model is asked for all columns, whatever they hold."""
     return not isinstance(events, Mapping) and events != "auto"
 
@@ -336,25 +345,25 @@ def _check_sparse(events: Collection[EventModel]) -> None:
         what = "a sparse matrix takes one event model for all its columns"
         raise InputTypeError(what, remedy="pass events='multinomial', say")
     for event in events:
-        if not event.sparse:
+        if not event.accepts_sparse:
             what = f"{event} does not take a sparse matrix"
             raise InputTypeError(what, value=event, remedy="pass a dense array (X.toarray())")
 
 
-def _known(name: Name, names: Collection[Name]) -> Name:
+def _check_known(name: Name, names: Collection[Name]) -> Name:
     if name not in names:
-        raise unknown("column in events", name, names)
+        raise unknown_name_error("column in events", name, names)
     return name
 
 
-def _of_column(what: Callable[[Any], Any], table: Table, name: Name) -> Any:
+def _call_for_column(what: Callable[[Any], Any], table: Table, name: Name) -> Any:
     """Something of one column of a table; an error names the column."""
-    with naming(name):
+    with add_column_to_errors(name):
         return what(table.column(name))
 
 
 @contextmanager
-def naming(column: Name) -> Iterator[None]:
+def add_column_to_errors(column: Name) -> Iterator[None]:
     """Let an error say which column it is about."""
     try:
         yield
@@ -363,6 +372,6 @@ def naming(column: Name) -> Iterator[None]:
         raise
 
 
-def _difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:
+def _describe_difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:
     only_a, only_b = [n for n in a if n not in b], [n for n in b if n not in a]
     return f"only left {only_a}, only right {only_b}" if only_a or only_b else "the same names in another order"

@@ -7,11 +7,11 @@ used, where they are not those that it learned, turn its probabilities first (Sa
 
 >>> p = np.log([[0.9, 0.1], [0.7, 0.3], [0.45, 0.55]])
 >>> labels = Labels(("no", "yes"))
->>> Policy(costs={("yes", "no"): 5}).rule(labels)(p).tolist()  # to miss a yes costs 5, a false alarm 1
+>>> Policy(costs={("yes", "no"): 5}).make_rule(labels)(p).tolist()  # to miss a yes costs 5, a false alarm 1
 [0, 1, 1]
->>> Policy(threshold=0.2).rule(labels)(p).tolist(), Policy(abstain_below=0.8).rule(labels)(p).tolist()
+>>> Policy(threshold=0.2).make_rule(labels)(p).tolist(), Policy(abstain_below=0.8).make_rule(labels)(p).tolist()
 ([0, 1, 1], [0, -1, -1])
->>> Policy(costs={("yes", "no"): 5}, referral=0.4).rule(labels)(p).tolist()
+>>> Policy(costs={("yes", "no"): 5}, referral=0.4).make_rule(labels)(p).tolist()
 [-1, -1, -1]
 """
 
@@ -21,17 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from candide import wording
-from candide.errors import InputError, unknown
-from candide.rows import matching
-from candide.rows.blocks import Codes, Floats
-from candide.rows.identity import plain
-from candide.rows.labels import Labels
+from candide import formatting
+from candide.data import value_matching
+from candide.data.blocks import Codes, Floats
+from candide.data.labels import Labels
+from candide.data.value_identity import to_plain_value
+from candide.errors import InputError, unknown_name_error
 
-__all__ = ["Labels", "Policy", "Rule", "shares_of"]
+__all__ = ["DecisionRule", "Labels", "Policy", "parse_class_proportions"]
 
-_NONE = -1  # the code of a row that is left to a person
-_PAIRS = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
+_ABSTAIN_CODE = -1  # the code of a row that is left to a person
+_COSTS_REMEDY = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,12 @@ class Policy:
 
     >>> Policy(threshold=0.2, abstain_below=0.6)
     Policy(threshold=0.2, abstain_below=0.6)
-    >>> both = Policy(class_prior={"no": 0.9, "yes": 0.1}).over(Policy(threshold=0.2))
-    >>> both.decides, both.moves, both.rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
+    >>> both = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2))
+    >>> (
+    ...     both.can_change_class,
+    ...     both.has_shifted_prior,
+    ...     both.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist(),
+    ... )
     (True, True, [1])
     >>> Policy(threshold=1.2)
     Traceback (most recent call last):
@@ -66,10 +70,14 @@ class Policy:
     def __post_init__(self) -> None:
         if self.costs is not None and not isinstance(self.costs, Mapping):
             raise InputError(
-                f"costs: {wording.value(self.costs)} has no pairs of classes", value=self.costs, remedy=_PAIRS
+                f"costs: {formatting.format_value(self.costs)} has no pairs of classes",
+                value=self.costs,
+                remedy=_COSTS_REMEDY,
             )
         if self.class_prior is not None and not isinstance(self.class_prior, Mapping | str):
-            what = f"class_prior: {wording.value(self.class_prior)} does not say which share is of which class"
+            what = (
+                f"class_prior: {formatting.format_value(self.class_prior)} does not say which share is of which class"
+            )
             raise InputError(what, value=self.class_prior, remedy='pass {"no": 0.9, "yes": 0.1}, or "uniform"')
         for name in ("threshold", "abstain_below"):
             value = getattr(self, name)
@@ -77,7 +85,7 @@ class Policy:
                 raise InputError(f"{name}: {value} is no probability", value=value, remedy="pass a number from 0 to 1")
         for what, cost in (("referral", self.referral), *(self.costs or {}).items()):
             if cost is not None and not _is_number(cost):
-                named = what if isinstance(what, str) else f"costs of {_shown(what)}"
+                named = what if isinstance(what, str) else f"costs of {_to_python(what)}"
                 raise InputError(f"{named}: {cost} is no cost", value=cost, remedy="pass a finite number")
         least = min([0.0, *(self.costs or {}).values()])
         if self.referral is not None and self.referral < least:
@@ -93,95 +101,106 @@ class Policy:
 
     def __repr__(self) -> str:
         known = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
-        return f"Policy({', '.join(f'{name}={_shown(value)!r}' for name, value in known if value is not None)})"
+        return f"Policy({', '.join(f'{name}={_to_python(value)!r}' for name, value in known if value is not None)})"
 
     def __bool__(self) -> bool:
-        return self.decides or self.class_prior is not None
+        return self.can_change_class or self.class_prior is not None
 
     @property
-    def decides(self) -> bool:
+    def can_change_class(self) -> bool:
         """Whether any row may be given something else than its most probable class."""
         return any(value is not None for value in (self.costs, self.threshold, self.abstain_below, self.referral))
 
     @property
-    def moves(self) -> bool:
+    def has_shifted_prior(self) -> bool:
         """Whether the classes have other shares than those learned."""
         return self.class_prior is not None and not (
             isinstance(self.class_prior, str) and self.class_prior == "empirical"
         )
 
-    def why(self, given: int, log_p: float) -> str:
+    def explain_decision(self, predicted: int, log_p: float) -> str:
         """By what a row is given another class than its most probable one, of ``log_p``, or is left open.
 
-        >>> Policy(costs={("yes", "no"): 5}).why(1, np.log(0.6)), Policy(threshold=0.2).why(1, np.log(0.6))
+        >>> (
+        ...     Policy(costs={("yes", "no"): 5}).explain_decision(1, np.log(0.6)),
+        ...     Policy(threshold=0.2).explain_decision(1, np.log(0.6)),
+        ... )
         ('least expected cost', 'threshold 0.2')
-        >>> Policy(threshold=0.2, abstain_below=0.9).why(-1, np.log(0.6)), Policy(referral=0.3).why(-1, np.log(0.6))
+        >>> (
+        ...     Policy(threshold=0.2, abstain_below=0.9).explain_decision(-1, np.log(0.6)),
+        ...     Policy(referral=0.3).explain_decision(-1, np.log(0.6)),
+        ... )
         ('less sure than 0.9', 'any class costs more than 0.3')
         """
-        if given == _NONE and self.abstain_below and log_p < np.log(self.abstain_below):
+        if predicted == _ABSTAIN_CODE and self.abstain_below and log_p < np.log(self.abstain_below):
             return f"less sure than {self.abstain_below:g}"
-        if given == _NONE:
+        if predicted == _ABSTAIN_CODE:
             return f"any class costs more than {self.referral:g}"
-        return "least expected cost" if self.threshold is None else f"threshold {self._at}"
+        return "least expected cost" if self.threshold is None else f"threshold {self._threshold_text}"
 
     @property
-    def _at(self) -> str:
+    def _threshold_text(self) -> str:
         nearly = self.threshold == 1 and self.log_odds is not None and np.isfinite(self.log_odds)
-        return "nearly 1" if nearly else wording.threshold(self.threshold or 0.0)
+        return "nearly 1" if nearly else formatting.format_threshold(self.threshold or 0.0)
 
-    def said(self, labels: Labels) -> str:
+    def describe(self, labels: Labels) -> str:
         """The policy in a line.
 
-        >>> Policy(threshold=0.2, abstain_below=0.6).said(Labels(("no", "yes")))
+        >>> Policy(threshold=0.2, abstain_below=0.6).describe(Labels(("no", "yes")))
         "'yes' from a probability of 0.2 on; left open if less sure than 0.6"
-        >>> Policy(costs={("yes", "no"): 5}, referral=0.4).said(Labels(("no", "yes")))
+        >>> Policy(costs={("yes", "no"): 5}, referral=0.4).describe(Labels(("no", "yes")))
         "least expected cost ('yes' taken for 'no' costs 5); left open if any class costs more than 0.4"
         """
         found = []
         if self.costs is not None:
             wrong = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
-            each = [f"{plain(true)!r} taken for {plain(given)!r} costs {cost:g}" for (true, given), cost in wrong[:3]]
+            each = [
+                f"{to_plain_value(true)!r} taken for {to_plain_value(given)!r} costs {cost:g}"
+                for (true, given), cost in wrong[:3]
+            ]
             more = [f"{len(wrong) - 3} more"] if len(wrong) > 3 else []
             found.append(f"least expected cost ({'; '.join([*each, *more]) or 'every error costs 1'})")
         if self.threshold is not None:
-            found.append(f"{labels.values[self._positive(labels)]!r} from a probability of {self._at} on")
+            found.append(
+                f"{labels.values[self._positive_code(labels)]!r} from a probability of {self._threshold_text} on"
+            )
         if self.abstain_below is not None:
             found.append(f"left open if less sure than {self.abstain_below:g}")
         if self.referral is not None:
             found.append(f"left open if any class costs more than {self.referral:g}")
-        if self.moves and self.class_prior is not None:
-            shares = zip(labels.values, shares_of(self.class_prior, labels).tolist(), strict=True)
+        if self.has_shifted_prior and self.class_prior is not None:
+            shares = zip(labels.values, parse_class_proportions(self.class_prior, labels).tolist(), strict=True)
             some = [f"{label}={share:.4g}" for label, share in shares]
             found.append(f"class shares {', '.join(some[:8])}{f' and {len(some) - 8} more' if len(some) > 8 else ''}")
         return "; ".join(found)
 
-    def over(self, other: "Policy | None") -> "Policy":
+    def with_defaults(self, other: "Policy | None") -> "Policy":
         """What this one says; where it does not decide, or has no shares, what another says."""
         if other is None:
             return self
-        found = self if self.decides else replace(other, class_prior=None)
+        found = self if self.can_change_class else replace(other, class_prior=None)
         return replace(found, class_prior=other.class_prior if self.class_prior is None else self.class_prior)
 
-    def rule(self, labels: Labels) -> "Rule":
+    def make_rule(self, labels: Labels) -> "DecisionRule":
         """The same for classes that are known: codes instead of names."""
         k = len(labels)
-        costs = None if self.costs is None else _matrix(self.costs, labels)
+        costs = None if self.costs is None else _cost_matrix(self.costs, labels)
         if costs is None and self.referral is not None:
             costs = 1.0 - np.eye(k)
-        positive = None if self.log_odds is None else self._positive(labels)
-        return Rule(costs, positive, self.log_odds, self.abstain_below, self.referral)
+        positive = None if self.log_odds is None else self._positive_code(labels)
+        return DecisionRule(costs, positive, self.log_odds, self.abstain_below, self.referral)
 
-    def _positive(self, labels: Labels) -> int:
+    def _positive_code(self, labels: Labels) -> int:
         if self.positive is None:
             if len(labels) == 2:
                 return 1
-            what = f"a threshold is of one class, and there are {len(labels)}: {wording.listing(labels.values)}"
+            what = f"a threshold is of one class, and there are {len(labels)}: {formatting.format_list(labels.values)}"
             raise InputError(what, value=self.threshold, remedy="name it: positive=... (--positive)")
-        return _code("positive", self.positive, labels)
+        return _class_code("positive", self.positive, labels)
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class DecisionRule:
     """A policy for classes by their codes."""
 
     costs: Floats | None = None  # (true class, class given)
@@ -196,17 +215,17 @@ class Rule:
             expected = np.exp(log_posterior) @ self.costs
             given = expected.argmin(axis=1)
             if self.referral is not None:
-                given = np.where(expected.min(axis=1) > self.referral, _NONE, given)
+                given = np.where(expected.min(axis=1) > self.referral, _ABSTAIN_CODE, given)
         elif self.positive is not None:
-            given = self._taken(log_posterior, self.positive)
+            given = self._apply_threshold(log_posterior, self.positive)
         else:
             given = log_posterior.argmax(axis=1)
         if self.abstain_below is None:
             return given
         with np.errstate(divide="ignore"):
-            return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _NONE, given)
+            return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _ABSTAIN_CODE, given)
 
-    def _taken(self, log_posterior: Floats, c: int) -> Codes:
+    def _apply_threshold(self, log_posterior: Floats, c: int) -> Codes:
         """The class where its log-odds reach the threshold, elsewhere the most probable of the others."""
         rest = log_posterior.copy()
         rest[:, c] = -np.inf
@@ -214,56 +233,60 @@ class Rule:
             odds = np.nan_to_num(log_posterior[:, c] - np.logaddexp.reduce(rest, axis=1), posinf=np.inf, neginf=-np.inf)
         return np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """The rule as data; what has no part in it is left out."""
         with np.errstate(divide="ignore"):
             least = None if self.abstain_below is None else np.log(self.abstain_below)
         held = {"costs": self.costs, "referral": self.referral, "positive": self.positive, "log_odds": self.log_odds}
         return {name: value for name, value in {**held, "log_abstain": least}.items() if value is not None}
 
-    def cost(self, y: Codes, given: Codes) -> Floats:
+    def cost(self, y: Codes, predicted: Codes) -> Floats:
         """(row,) what it came to that a row of a class was given one; a row left open costs a referral."""
-        k = int(max(y.max(initial=0), given.max(initial=0))) + 1
+        k = int(max(y.max(initial=0), predicted.max(initial=0))) + 1
         costs = 1.0 - np.eye(k) if self.costs is None else self.costs
-        return np.where(given < 0, self.referral or 0.0, costs[y, given])
+        return np.where(predicted < 0, self.referral or 0.0, costs[y, predicted])
 
 
 @dataclass(frozen=True, eq=False)
-class Shifted:
+class ShiftedCalibrator:
     """Probabilities that are bent, and then turned to other shares of the classes."""
 
-    curve: Any
+    calibrator: Any
     log_ratio: Floats  # (classes,) of the shares there and here
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        joint = self.curve(log_posterior) + self.log_ratio
+        joint = self.calibrator(log_posterior) + self.log_ratio
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
-    def exported(self) -> dict[str, Any]:
+    def to_export_dict(self) -> dict[str, Any]:
         """The curve as data, and what is added to its log-probabilities."""
-        return {**self.curve.exported(), "shift": self.log_ratio}
+        return {**self.calibrator.to_export_dict(), "shift": self.log_ratio}
 
 
-def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior") -> Floats:
+def parse_class_proportions(
+    proportions: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior"
+) -> Floats:
     """(classes,) shares by class that sum to one, whichever way the classes are written."""
-    if isinstance(given, str):
-        if given != "uniform":
-            raise unknown("class prior", given, ("uniform", "shares by class"))
+    if isinstance(proportions, str):
+        if proportions != "uniform":
+            raise unknown_name_error("class prior", proportions, ("uniform", "shares by class"))
         return np.full(len(labels), 1.0 / len(labels))
     found = np.full(len(labels), np.nan)
-    for label, share in given.items():
-        code = _code(what, label, labels)
+    for label, share in proportions.items():
+        code = _class_code(what, label, labels)
         if not (_is_number(share) and share >= 0):
             remedy = "pass a number from 0 to 1"
-            raise InputError(f"{what}: {share} is no share of {plain(label)!r}", value=share, remedy=remedy)
+            raise InputError(f"{what}: {share} is no share of {to_plain_value(label)!r}", value=share, remedy=remedy)
         if not np.isnan(found[code]):
             remedy = "give each class one share"
-            raise InputError(f"{what}: the share of {plain(label)!r} is said twice", value=label, remedy=remedy)
+            raise InputError(
+                f"{what}: the share of {to_plain_value(label)!r} is said twice", value=label, remedy=remedy
+            )
         found[code] = share
     if np.isnan(found).any():
         gone = [label for label, share in zip(labels.values, found, strict=True) if np.isnan(share)]
         remedy = "give every class a share, 0 where it is never met"
-        raise InputError(f"{what} has no share of {wording.listing(gone, 3)}", value=gone, remedy=remedy)
+        raise InputError(f"{what} has no share of {formatting.format_list(gone, 3)}", value=gone, remedy=remedy)
     total = float(found.sum())
     if not np.isclose(total, 1.0):
         remedy = f"divide them by {total:g}" if total > 0 else "give some class a share"
@@ -271,31 +294,31 @@ def shares_of(given: Mapping[Any, float] | str, labels: Labels, what: str = "cla
     return found / total
 
 
-def _matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
+def _cost_matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
     out, told = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
     for pair, cost in costs.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=_PAIRS)
-        true, given = (_code("costs", label, labels) for label in pair)
+            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=_COSTS_REMEDY)
+        true, given = (_class_code("costs", label, labels) for label in pair)
         if (true, given) in told:  # written in two ways
-            raise InputError(f"costs: those of {_shown(pair)} are said twice", value=pair, remedy="say them once")
+            raise InputError(f"costs: those of {_to_python(pair)} are said twice", value=pair, remedy="say them once")
         told.add((true, given))
         out[true, given] = cost
     return out
 
 
-def _code(what: str, label: Any, labels: Labels) -> int:
-    code = matching.place(label, labels)
+def _class_code(what: str, label: Any, labels: Labels) -> int:
+    code = value_matching.find_code(label, labels)
     if code is None:
-        raise unknown(f"class in {what}", label, labels.values)
+        raise unknown_name_error(f"class in {what}", label, labels.values)
     return code
 
 
-def _shown(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     """A value with Python's own texts and numbers in the place of NumPy's."""
     if isinstance(value, Mapping):
-        return {_shown(name): _shown(one) for name, one in value.items()}
-    return tuple(map(_shown, value)) if isinstance(value, tuple) else plain(value)
+        return {_to_python(name): _to_python(one) for name, one in value.items()}
+    return tuple(map(_to_python, value)) if isinstance(value, tuple) else to_plain_value(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -305,12 +328,12 @@ def _is_number(value: Any) -> bool:
 PolicyLike = Policy | Mapping[str, Any] | None
 
 
-def policy_of(given: PolicyLike) -> Policy | None:
+def make_policy(policy: PolicyLike) -> Policy | None:
     """A policy as it is, or of its fields by name."""
-    if given is None or isinstance(given, Policy):
-        return given
+    if policy is None or isinstance(policy, Policy):
+        return policy
     names = [f.name for f in fields(Policy) if f.name != "log_odds"]
-    for name in given:
+    for name in policy:
         if name not in names:
-            raise unknown("field of a policy", name, names)
-    return Policy(**given)
+            raise unknown_name_error("field of a policy", name, names)
+    return Policy(**policy)

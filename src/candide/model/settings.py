@@ -6,8 +6,8 @@ a field here and a use of it. Each field carries its help.
 >>> from dataclasses import fields
 >>> [one.name for one in fields(Settings)][:2]
 ['class_prior', 'estimate']
->>> even = Settings(class_prior="uniform").changed(estimate="map")
->>> even.class_prior, even.estimate, even.priors
+>>> even = Settings(class_prior="uniform").with_settings(estimate="map")
+>>> even.class_prior, even.estimate, even.param_priors
 ('uniform', 'map', None)
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from candide.errors import InputError, unknown
+from candide.errors import InputError, unknown_name_error
 
 
 def setting(
@@ -38,10 +38,10 @@ def setting(
     return field(default=default, metadata={"help": text, "least": least, "repeated": repeated, **given})
 
 
-def columns_to_select(text: str) -> int | str:
+def parse_select(text: str) -> int | str:
     """What ``select`` takes, of its text.
 
-    >>> columns_to_select("12"), columns_to_select("evidence")
+    >>> parse_select("12"), parse_select("evidence")
     (12, 'evidence')
     """
     if text != "evidence" and not (text.isdecimal() and int(text) >= 1):
@@ -50,10 +50,10 @@ def columns_to_select(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def class_shares(text: str) -> str | dict[str, float]:
+def parse_class_prior(text: str) -> str | dict[str, float]:
     """What ``class_prior`` takes, of its text.
 
-    >>> class_shares("uniform"), class_shares("yes=.02,no=.98")
+    >>> parse_class_prior("uniform"), parse_class_prior("yes=.02,no=.98")
     ('uniform', {'yes': 0.02, 'no': 0.98})
     """
     if text in ("empirical", "uniform"):
@@ -82,43 +82,46 @@ class Settings:
         "empirical",
         "The shares of the classes: uniform, or yes=.02,no=.98; if not given those that were counted.",
         metavar="SHARES",
-        parse=class_shares,
+        parse=parse_class_prior,
     )
     estimate: Any = setting(
         "predictive",
         "How counts become probabilities, of the model naive: predictive, mean, map or mle.",
         choices=("predictive", "mean", "map", "mle"),
     )
-    priors: Any = setting(None, "A prior, or priors by event model.", typed=False)
+    param_priors: Any = setting(None, "A prior, or priors by event model.", typed=False)
     select: int | str | None = setting(
         None,
         "Of the model naive: the K columns that tell most of the class, or all that tell; each fold has its own.",
         metavar="K|evidence",
-        parse=columns_to_select,
+        parse=parse_select,
     )
 
     @property
-    def names_classes(self) -> bool:
+    def has_class_proportions(self) -> bool:
         """Whether the class prior gives a share to each class, and so says which there are."""
         prior = self.class_prior
         return isinstance(prior, Mapping) or (isinstance(prior, Iterable) and not isinstance(prior, str))
 
-    def changed(self, **settings: Any) -> "Settings":
+    def with_settings(self, **settings: Any) -> "Settings":
         """The same settings but for some."""
         return replace(self, **settings)
 
 
-MODELS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}  # the settings that each has by itself
+DEFAULT_SETTINGS = {
+    "naive": Settings(),
+    "bayes": Settings(class_prior="jeffreys"),
+}  # the settings that each has by itself
 CALIBRATIONS = ("logistic", "isotonic")  # of a weighted model, by name; model/calibration.py has them
 DEFAULT_MODEL = "bayes"  # what is fitted where nothing else is asked for
 
 
-def usual(model: str) -> Settings:
+def default_settings(model: str) -> Settings:
     """The settings that a model has where none are given.
 
-    >>> usual("naive").class_prior, usual("bayes").class_prior
+    >>> default_settings("naive").class_prior, default_settings("bayes").class_prior
     ('empirical', 'jeffreys')
     """
-    if model not in MODELS:
-        raise unknown("model", model, MODELS)
-    return MODELS[model]
+    if model not in DEFAULT_SETTINGS:
+        raise unknown_name_error("model", model, DEFAULT_SETTINGS)
+    return DEFAULT_SETTINGS[model]

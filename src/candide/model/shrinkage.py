@@ -7,7 +7,7 @@ that of a real one. All weights and biases are therefore multiplied by one facto
 
 g is the gain in leave-one-out log-likelihood over the class prior, m the number of terms to choose from. Twice the gain
 of a known term of noise is chi-square with one degree of freedom, and the largest of m of them is about 2 log(m). The
-slope of a term that is learned from the same rows has twice the variance (see :mod:`candide.model.weights`), so the
+slope of a term that is learned from the same rows has twice the variance (see :mod:`candide.model.optimizer`), so the
 best of m terms of noise gains about 2 log(m). There the factor is 1/2. Beyond, it approaches 1 with the square of the
 ratio, so that scores with a clear gain hardly change.
 
@@ -22,24 +22,24 @@ from math import comb, log
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.model.census import Census
+from candide.data.blocks import Codes, Floats
+from candide.model.counts import ModelCounts
 from candide.model.model import class_log_prior
 from candide.model.plan import Plan
-from candide.model.voices import Voices, posterior
-from candide.rows.blocks import Codes, Floats
+from candide.model.term_weights import TermWeights, weighted_posterior
 
 _OVERDISPERSION = 2.0  # the variance of the slope of a term learned from noise, over its curvature
 
 
 def shrink_to_prior(
-    census: Census, y: Codes, weight: Floats | None, terms: Sequence[NDArray], learned: Voices
-) -> Voices:
+    census: ModelCounts, y: Codes, weight: Floats | None, terms: Sequence[NDArray], learned: TermWeights
+) -> TermWeights:
     """Multiply weights and biases by the factor that their gain over the class prior supports.
 
     ``terms`` are the leave-one-out terms from which the weights were learned. Word weights have a prior of their own:
     they stay, and the gain of the other terms is over the class prior and the words.
     """
-    words = learned.words or (None,) * len(terms)
+    words = learned.token_weights or (None,) * len(terms)
     if all(part is not None for part in words):
         return learned
     base = class_log_prior(census, "jeffreys", "mean") + sum(
@@ -47,7 +47,7 @@ def shrink_to_prior(
     )
     before, rows = np.broadcast_to(base, (len(y), len(census.labels))), np.arange(len(y))
     before = before[rows, y] - np.logaddexp.reduce(before, axis=1)
-    after = np.log(np.maximum(posterior(census, learned, terms)[rows, y], 1e-300))
+    after = np.log(np.maximum(weighted_posterior(census, learned, terms)[rows, y], 1e-300))
     gain = float(np.sum((after - before) * (1.0 if weight is None else weight)))
     factor = shrinkage_factor(gain, count_candidates(census.plan))
     shrunk = tuple(factor * w if own is None else w for w, own in zip(learned.weight, words, strict=True))
@@ -76,5 +76,5 @@ def count_candidates(plan: Plan) -> int:
         elif part.event.has_density:
             columns += sum(encoding.n_levels is None or encoding.n_levels > 1 for encoding in part.encodings)
         else:
-            joint += len(part.event.voices(part.columns))
+            joint += len(part.event.term_names(part.columns))
     return columns + joint + sum(comb(columns, order) for order in orders)

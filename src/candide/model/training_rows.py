@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from candide.model import weights
-from candide.model.census import Census
+from candide.data.blocks import Block, Codes, Floats, slice_rows
+from candide.model import optimizer
+from candide.model.counts import ModelCounts
 from candide.model.model import prior_for
 from candide.model.settings import Settings
-from candide.rows.blocks import Block, Codes, Floats, rows_of
 
-_AT_ONCE = 1 << 12  # rows that are scored together
+_ROWS_AT_ONCE = 1 << 12  # rows that are scored together
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,33 +25,33 @@ class TrainingRows:
     blocks: Sequence[Block]
     y: Codes
     weight: Floats | None = None  # (row,) how often it counts
-    left_out: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
+    left_out_weight: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
     fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
 
     def __len__(self) -> int:
         return len(self.y)
 
     @property
-    def removed(self) -> Floats | None:
+    def removed_weight(self) -> Floats | None:
         """(row,) what leaving it out takes from the counts; None where that is 1."""
-        return self.weight if self.left_out is None else self.left_out
+        return self.weight if self.left_out_weight is None else self.left_out_weight
 
-    def teaching(self, class_weight: Floats) -> Floats | None:
+    def learning_weight(self, class_weight: Floats) -> Floats | None:
         """(row,) how often each counts while weights are learned: never, where most have a class of their own.
 
         Left out, such a row is of a class that nothing is known of: all that it could teach is to avoid its own class.
         """
-        removed = np.ones(len(self)) if self.removed is None else self.removed
+        removed = np.ones(len(self)) if self.removed_weight is None else self.removed_weight
         alone = class_weight[self.y] < 1.5 * removed
         if alone.mean() < 0.5:
             return self.weight
         return np.where(alone, 0.0, 1.0 if self.weight is None else self.weight)
 
-    def some(self, rows: slice) -> "TrainingRows":
+    def take(self, rows: slice) -> "TrainingRows":
         """Some of the rows."""
-        parts = (self.y, self.weight, self.left_out, self.fold)
+        parts = (self.y, self.weight, self.left_out_weight, self.fold)
         own = (None if part is None else part[rows] for part in parts)
-        return TrainingRows([rows_of(block, rows) for block in self.blocks], *own)  # type: ignore[arg-type]
+        return TrainingRows([slice_rows(block, rows) for block in self.blocks], *own)  # type: ignore[arg-type]
 
 
 @dataclass(eq=False)
@@ -59,21 +59,21 @@ class FurtherRows:
     """Rows that words are learned from, and which of them every other term is learned from."""
 
     rows: TrainingRows
-    at: Codes
+    term_rows: Codes
     offset: Floats | float = 0.0  # (row, class) what terms other than words contribute
 
     def score_terms(
-        self, census: Census, settings: Settings, weight: Sequence[Floats], held_out: Callable[..., Floats]
+        self, counts: ModelCounts, settings: Settings, weight: Sequence[Floats], held_out: Callable[..., Floats]
     ) -> None:
         """Add up what the other terms contribute with these weights, each row left out of its own."""
-        self.offset = np.zeros((len(self.rows), len(census.labels)))
-        for i, (part, tally, each) in enumerate(zip(census.plan.parts, census.tallies, weight, strict=True)):
-            if part.event.hears_words or not each.any():
+        self.offset = np.zeros((len(self.rows), len(counts.labels)))
+        for i, (part, tally, each) in enumerate(zip(counts.plan.parts, counts.tallies, weight, strict=True)):
+            if part.event.weights_tokens or not each.any():
                 continue
-            prior, own = prior_for(part.event, settings.priors), self.rows.blocks[i : i + 1]
-            alone = TrainingRows(own, self.rows.y, self.rows.weight, self.rows.left_out, self.rows.fold)
-            for start in range(0, len(self.rows), _AT_ONCE):
-                some = alone.some(slice(start, min(start + _AT_ONCE, len(self.rows))))
-                room = weights.room(len(some), len(census.labels), len(each))
+            prior, own = prior_for(part.event, settings.param_priors), self.rows.blocks[i : i + 1]
+            alone = TrainingRows(own, self.rows.y, self.rows.weight, self.rows.left_out_weight, self.rows.fold)
+            for start in range(0, len(self.rows), _ROWS_AT_ONCE):
+                some = alone.take(slice(start, min(start + _ROWS_AT_ONCE, len(self.rows))))
+                room = optimizer.allocate_contributions(len(some), len(counts.labels), len(each))
                 terms = held_out(part, tally, prior, some.blocks[0], some, room)
-                self.offset[start : start + len(some)] += weights.kept(terms) @ each
+                self.offset[start : start + len(some)] += optimizer.center_contributions(terms) @ each

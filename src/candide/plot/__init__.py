@@ -5,8 +5,8 @@
 palette that colour-blind readers can tell apart (Okabe and Ito, 2008).
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> ax = densities(Fitted(garden()), feature="height_cm")
+>>> from candide.model.fitted import FittedModel
+>>> ax = densities(FittedModel(garden()), feature="height_cm")
 >>> ax.get_xlabel(), [line.get_label() for line in ax.lines]
 ('height_cm', ['lavender', 'sage', 'thyme'])
 >>> import matplotlib.pyplot as plt
@@ -14,15 +14,15 @@ palette that colour-blind readers can tell apart (Okabe and Ito, 2008).
 """
 
 from candide.plot.curves import dirichlet, learning_curve, posterior_curve
+from candide.plot.discriminants import discriminant
 from candide.plot.gaussians import ellipses
 from candide.plot.graph import network
 from candide.plot.images import class_means
 from candide.plot.nomogram import nomogram
-from candide.plot.odds import discriminant
 from candide.plot.planes import posterior_surface, regions
 from candide.plot.quality import calibration, confusion
-from candide.plot.ranked import coverage, lift, precision_recall, roc, thresholds
-from candide.plot.speech import voice
+from candide.plot.term_plot import term
+from candide.plot.threshold_curves import coverage, lift, precision_recall, roc, thresholds
 from candide.plot.univariate import densities
 
 __all__ = [
@@ -43,6 +43,6 @@ __all__ = [
     "precision_recall",
     "regions",
     "roc",
+    "term",
     "thresholds",
-    "voice",
 ]

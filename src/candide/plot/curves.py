@@ -1,6 +1,6 @@
 """Curves: error against training size, and what a prior and counts say of a probability.
 
->>> beta_of((2, 3)), beta_of("jeffreys"), beta_of(Beta(10, 10))
+>>> parse_beta((2, 3)), parse_beta("jeffreys"), parse_beta(Beta(10, 10))
 ((2.0, 3.0), (0.5, 0.5), (10.0, 10.0))
 """
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.numerics import gammaln
-from candide.plot import lettering, style
-from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, prior_of
+from candide.plot import axis_labels, style
+from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, resolve_prior
 
-_BAYES = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
+_BAYES_NAME = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
 
 
 def learning_curve(curves: Any, *, ax: Any = None) -> Any:
@@ -35,10 +35,10 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
     shape = (len(curves.names), len(sizes))
     if not mean.shape == low.shape == high.shape == shape:
         raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
-    ax = style.axes(ax)
-    shown = lettering.shorts(curves.names, 30)
+    ax = style.get_axes(ax)
+    shown = axis_labels.shorten_names(curves.names, 30)
     for i, name in enumerate(curves.names):
-        bayes = bool(_BAYES.search(str(name)))
+        bayes = bool(_BAYES_NAME.search(str(name)))
         look: dict[str, Any] = {
             "color": style.colour(i),
             "linestyle": "-" if bayes else "--",
@@ -49,8 +49,8 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
     if len(sizes) > 1 and sizes.min() > 0 and sizes.max() / sizes.min() >= 8:
         ax.set_xscale("log")
         _plain_ticks(ax, sizes)
-    style.tidy(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
-    style.legend(ax)
+    style.format_axes(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
+    style.add_legend(ax)
     return ax
 
 
@@ -79,13 +79,13 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
     True
     >>> ax.figure.clear()
     """
-    a, b = beta_of(prior)
+    a, b = parse_beta(prior)
     curves = [("prior", a, b)]
     if counts is not None:
-        yes, no = _counts(counts, 2)
+        yes, no = _check_counts(counts, 2)
         curves.append(("posterior", a + yes, b + no))
-    ax = style.axes(ax)
-    theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), *(_about_mean(a, b) for _, a, b in curves)]))
+    ax = style.get_axes(ax)
+    theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), *(_points_around_mean(a, b) for _, a, b in curves)]))
     top = 0.0
     for i, (name, a, b) in enumerate(curves):
         density = beta_density(theta, a, b)
@@ -95,14 +95,14 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
         inside = (theta > 0.005) & (theta < 0.995) if min(a, b) < 1 else slice(None)  # it may be infinite at an end
         top = max(top, float(density[inside].max()))
     a, b = curves[-1][1:]
-    _marks(ax, a, b)
+    _mark_mean_and_mode(ax, a, b)
     ax.set(xlim=(0, 1), ylim=(0, 1.08 * top))
-    style.tidy(ax, "probability of yes", "density")
-    style.legend(ax)
+    style.format_axes(ax, "probability of yes", "density")
+    style.add_legend(ax)
     return ax
 
 
-def _about_mean(a: float, b: float) -> NDArray:
+def _points_around_mean(a: float, b: float) -> NDArray:
     """Points close enough to show a narrow peak."""
     if a + b <= 0:
         return np.empty(0)
@@ -110,7 +110,7 @@ def _about_mean(a: float, b: float) -> NDArray:
     return np.clip(mean + np.sqrt(mean * (1 - mean) / (a + b + 1)) * np.linspace(-8, 8, 401), 0.0, 1.0)
 
 
-def _marks(ax: Any, a: float, b: float) -> None:
+def _mark_mean_and_mode(ax: Any, a: float, b: float) -> None:
     if a + b > 0:
         ax.axvline(a / (a + b), color=style.DARK, linewidth=1.0, linestyle=":", label=f"mean {a / (a + b):.4g}")
     if a > 1 and b > 1:
@@ -123,11 +123,11 @@ def beta_density(theta: NDArray, a: float, b: float) -> NDArray:
     if a <= 0 or b <= 0:
         raise InputError(f"Beta({a:g}, {b:g}) is improper: it has no density; give both more than 0")
     with np.errstate(divide="ignore", invalid="ignore"):
-        powers = _xlog(a - 1, theta) + _xlog(b - 1, 1 - theta)
+        powers = _log_power(a - 1, theta) + _log_power(b - 1, 1 - theta)
     return np.exp(powers + float(gammaln(np.float64(a + b)) - gammaln(np.float64(a)) - gammaln(np.float64(b))))
 
 
-def _xlog(power: float, x: NDArray) -> NDArray:
+def _log_power(power: float, x: NDArray) -> NDArray:
     return np.zeros_like(x) if power == 0 else power * np.log(x)
 
 
@@ -143,15 +143,15 @@ def dirichlet(
     True
     >>> ax.figure.clear()
     """
-    alpha = dirichlet_of(prior, 3)
+    alpha = parse_dirichlet(prior, 3)
     if counts is not None:
-        alpha = alpha + np.array(_counts(counts, 3))
+        alpha = alpha + np.array(_check_counts(counts, 3))
     if (alpha <= 0).any():
         raise InputError(f"Dirichlet({', '.join(f'{v:g}' for v in alpha)}) is improper: it has no density")
     if names and len(names) != 3:
         raise InputError(f"the triangle has three corners, and {len(names)} names were given")
-    ax = style.axes(ax, size=(5.6, 4.8))
-    _triangle(ax, alpha, lettering.shorts(names, 16) or ["1", "2", "3"])
+    ax = style.get_axes(ax, size=(5.6, 4.8))
+    _triangle(ax, alpha, axis_labels.shorten_names(names, 16) or ["1", "2", "3"])
     title = f"Dirichlet({', '.join(f'{v:g}' for v in alpha)})"
     ax.set_title(title if counts is None else f"posterior: {title}", fontsize="medium")
     return ax
@@ -161,7 +161,7 @@ _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 _SIDE = 120  # steps along a side
 
 
-def simplex(steps: int = _SIDE) -> NDArray:
+def simplex_points(steps: int = _SIDE) -> NDArray:
     """Evenly spaced points (point, 3) inside the triangle: a third of a step away from its edges, where densities may
     have no end."""
     i, j = (v.ravel() for v in np.mgrid[0:steps, 0:steps])
@@ -175,7 +175,7 @@ def dirichlet_density(p: NDArray, alpha: NDArray) -> NDArray:
 
 
 def _triangle(ax: Any, alpha: NDArray, names: list[str]) -> None:
-    p = simplex()
+    p = simplex_points()
     density = dirichlet_density(p, alpha)
     at = p @ _CORNERS
     top = float(np.quantile(density, 0.999))
@@ -196,27 +196,27 @@ def _triangle(ax: Any, alpha: NDArray, names: list[str]) -> None:
         ax.annotate(name, corner, (0, -5 if va == "top" else 5), textcoords="offset points", ha="center", va=va)
     ax.set(aspect="equal", xlim=(-0.1, 1.1), ylim=(-0.1, 0.97))
     ax.set_axis_off()
-    style.legend(ax)
+    style.add_legend(ax)
 
 
-def beta_of(prior: Any) -> tuple[float, float]:
+def parse_beta(prior: Any) -> tuple[float, float]:
     """The two numbers of a Beta prior, however it is given."""
     if isinstance(prior, str | Prior):
-        known = prior_of(prior)
+        known = resolve_prior(prior)
         if isinstance(known, Beta):
             a, b = np.ravel(known.a), np.ravel(known.b)
             if len(a) == len(b) == 1:
                 return a.item(), b.item()
             raise InputError("this Beta has a pair of numbers a feature; pass one pair")
-        pair = dirichlet_of(known, 2)
+        pair = parse_dirichlet(known, 2)
     else:
-        pair = dirichlet_of(prior, 2)
+        pair = parse_dirichlet(prior, 2)
     return float(pair[0]), float(pair[1])
 
 
-def dirichlet_of(prior: Any, n: int) -> NDArray:
+def parse_dirichlet(prior: Any, n: int) -> NDArray:
     """The ``n`` numbers of a Dirichlet prior, however it is given."""
-    known = prior_of(prior) if isinstance(prior, str | Prior) else Dirichlet(prior)
+    known = resolve_prior(prior) if isinstance(prior, str | Prior) else Dirichlet(prior)
     if isinstance(known, Jeffreys | Uniform):
         return np.full(n, 0.5 if isinstance(known, Jeffreys) else 1.0)
     if not isinstance(known, Dirichlet):
@@ -227,7 +227,7 @@ def dirichlet_of(prior: Any, n: int) -> NDArray:
     return np.full(n, alpha[0]) if len(alpha) == 1 else alpha.astype(float)
 
 
-def _counts(counts: Any, n: int) -> list[float]:
+def _check_counts(counts: Any, n: int) -> list[float]:
     given = np.asarray(counts, float)
     if given.shape != (n,) or not (given >= 0).all() or not np.isfinite(given).all():
         raise InputError(f"counts: {counts!r}; pass {n} numbers that are not negative")

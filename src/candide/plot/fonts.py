@@ -3,7 +3,7 @@
 >>> from matplotlib.figure import Figure
 >>> figure = Figure()
 >>> ax = figure.add_subplot(xlabel="length")
->>> rendered(figure, format="png")[1:4]
+>>> render_figure(figure, format="png")[1:4]
 b'PNG'
 """
 
@@ -12,26 +12,26 @@ import re
 import warnings
 from typing import Any
 
-from candide.rows.remarks import Remark, warn
+from candide.data.notes import Note, issue_warnings
 
-_BOXES = "Last Resort"  # a font of boxes alone, which has every letter
+_PLACEHOLDER_FONT = "Last Resort"  # a font of boxes alone, which has every letter
 _MISSING = re.compile(r"Glyph (\d+) .*missing from")
 
 
-def rendered(figure: Any, **how: Any) -> bytes:
+def render_figure(figure: Any, **save_options: Any) -> bytes:
     """A figure as the bytes of a file, in letters of other fonts where its own has none; what no font has is told."""
-    image, lacking = _saved(figure, how)
-    if lacking and (found := fonts_with(lacking)):
-        _add(figure, found, lacking)
-        image, lacking = _saved(figure, how)
+    image, lacking = _save_figure(figure, save_options)
+    if lacking and (found := find_fonts(lacking)):
+        _add_fallback_fonts(figure, found, lacking)
+        image, lacking = _save_figure(figure, save_options)
     if lacking:
         what = f"no font of this machine has the letters {''.join(sorted(lacking)[:8])}: boxes stand for them"
         remedy = "install one, such as Noto Sans CJK for Chinese, Japanese and Korean"
-        warn([Remark("font-missing", what, remedy=remedy)], stacklevel=3)
+        issue_warnings([Note("font-missing", what, remedy=remedy)], stacklevel=3)
     return image
 
 
-def _saved(figure: Any, how: dict[str, Any]) -> tuple[bytes, set[str]]:
+def _save_figure(figure: Any, how: dict[str, Any]) -> tuple[bytes, set[str]]:
     """The file, and the letters that are boxes in it."""
     out, lacking = io.BytesIO(), set()
     with warnings.catch_warnings(record=True) as told:
@@ -45,13 +45,15 @@ def _saved(figure: Any, how: dict[str, Any]) -> tuple[bytes, set[str]]:
     return out.getvalue(), lacking
 
 
-def fonts_with(letters: set[str]) -> list[str]:
+def find_fonts(characters: set[str]) -> list[str]:
     """Names of fonts that have the letters between them, of those that have any the one with the most first."""
     from matplotlib import font_manager
 
-    left, found = {ord(letter) for letter in letters}, []
-    known = {one.name: one.fname for one in font_manager.fontManager.ttflist if not one.name.startswith(_BOXES)}
-    has = {name: left & _letters(path) for name, path in sorted(known.items())}
+    left, found = {ord(letter) for letter in characters}, []
+    known = {
+        one.name: one.fname for one in font_manager.fontManager.ttflist if not one.name.startswith(_PLACEHOLDER_FONT)
+    }
+    has = {name: left & _font_characters(path) for name, path in sorted(known.items())}
     while left and has:
         best = max(has, key=lambda name: len(has[name] & left))
         if not has[best] & left:
@@ -61,7 +63,7 @@ def fonts_with(letters: set[str]) -> list[str]:
     return found
 
 
-def _letters(path: str) -> set[int]:
+def _font_characters(path: str) -> set[int]:
     from matplotlib import font_manager
 
     try:
@@ -70,7 +72,7 @@ def _letters(path: str) -> set[int]:
         return set()
 
 
-def _add(figure: Any, fonts: list[str], letters: set[str]) -> None:
+def _add_fallback_fonts(figure: Any, fonts: list[str], letters: set[str]) -> None:
     """Let the texts that have such letters fall back on fonts."""
     from matplotlib.text import Text
 

@@ -1,9 +1,9 @@
 """The graphical model: the class, an arrow to every feature, and the table of each given the class.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> [soil] = boxes(Drawable.of(Fitted(garden())), ["soil"])
->>> soil.rows, soil.values.round(2)[0].tolist()
+>>> from candide.model.fitted import FittedModel
+>>> [soil] = node_tables(Drawable.from_model(FittedModel(garden())), ["soil"])
+>>> soil.row_names, soil.values.round(2)[0].tolist()
 (['chalk', 'sand', 'clay'], [0.54, 0.3, 0.4])
 """
 
@@ -15,41 +15,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import formatting
+from candide.data.table import Name
 from candide.errors import InputError
-from candide.explain.columns import conditionals
-from candide.plot import lettering, style
-from candide.plot.choice import strongest
+from candide.explain.columns import iterate_conditionals
+from candide.plot import axis_labels, style
+from candide.plot.columns import strongest_columns
 from candide.plot.drawable import Drawable
-from candide.rows.table import Name
 
 _MOST_FEATURES = 6
 _MOST_CLASSES = 4
 _MOST_ROWS = 6
-_LINE = 0.21  # inches of a line of a table
-_NODE = 0.4  # and of a node
-_ARROWS = 0.95  # and between the class and the features
+_LINE_HEIGHT = 0.21  # inches of a line of a table
+_NODE_HEIGHT = 0.4  # and of a node
+_ARROW_HEIGHT = 0.95  # and between the class and the features
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class NodeTable:
     """The table of one node: names of its rows, and a number for every (row, class)."""
 
     name: Name
     title: str  # of its values
-    rows: list[str]
+    row_names: list[str]
     values: NDArray
 
 
-def boxes(drawable: Drawable, names: Sequence[Name]) -> list[Box]:
+def node_tables(drawable: Drawable, names: Sequence[Name]) -> list[NodeTable]:
     """Features given the class."""
     found = {}
-    for one in conditionals(drawable.fitted, _MOST_ROWS):
+    for one in iterate_conditionals(drawable.fitted, _MOST_ROWS):
         if one.column in names:
-            values = np.asarray(one.values, float).reshape(len(one.rows), len(drawable.labels))
-            title = one.event if drawable.part(one.column)[1].reads == "numbers" else "p(x | class)"
-            found[one.column] = Box(one.column, title, one.rows, values)
-    return [found.get(name) or Box(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
+            values = np.asarray(one.values, float).reshape(len(one.row_names), len(drawable.labels))
+            title = one.event if drawable.part_of(one.column)[1].block_kind == "numbers" else "p(x | class)"
+            found[one.column] = NodeTable(one.column, title, one.row_names, values)
+    return [found.get(name) or NodeTable(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
 
 
 def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
@@ -61,103 +61,105 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
     there are.
 
     >>> from candide.demo import garden
-    >>> from candide.model.fitted import Fitted
-    >>> model = Fitted(garden())
+    >>> from candide.model.fitted import FittedModel
+    >>> model = FittedModel(garden())
     >>> ax = network(model, features=["soil", "scented"])
     >>> "soil" in {text.get_text() for text in ax.texts}
     True
     >>> ax.figure.clear()
     """
-    drawable = Drawable.of(model)
-    tables = boxes(drawable, _chosen(drawable, features))
+    drawable = Drawable.from_model(model)
+    tables = node_tables(drawable, _select_features(drawable, features))
     shown = min(len(drawable.labels), _MOST_CLASSES)
     more = len(drawable.labels) - shown
     one = 1.35 + 0.6 * (shown + bool(more))  # inches of a feature
     wide = max(one * len(tables), one + 3.0)
-    top = max(_NODE, _LINE * (shown + bool(more) + 1))
-    low = _LINE * (1 + max(len(box.rows) for box in tables))
-    high = low + _NODE + _ARROWS + _NODE / 2 + top + 0.1
-    ax = style.axes(ax, size=(wide, high + 0.2))
+    top = max(_NODE_HEIGHT, _LINE_HEIGHT * (shown + bool(more) + 1))
+    low = _LINE_HEIGHT * (1 + max(len(box.row_names) for box in tables))
+    high = low + _NODE_HEIGHT + _ARROW_HEIGHT + _NODE_HEIGHT / 2 + top + 0.1
+    ax = style.get_axes(ax, size=(wide, high + 0.2))
     ax.set(xlim=(0, wide), ylim=(0, high))
     ax.set_axis_off()
-    level, root = low + _NODE / 2 + 0.08, low + _NODE + _ARROWS + _NODE / 2
+    level, root = low + _NODE_HEIGHT / 2 + 0.08, low + _NODE_HEIGHT + _ARROW_HEIGHT + _NODE_HEIGHT / 2
     places = (np.arange(len(tables)) + 0.5) * wide / len(tables)
     for x in places:
         look = {"arrowstyle": "-|>", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", (x, level + _NODE / 2), (wide / 2, root), arrowprops=look, zorder=1)
-    _links(ax, drawable, [box.name for box in tables], places, level)
+        ax.annotate("", (x, level + _NODE_HEIGHT / 2), (wide / 2, root), arrowprops=look, zorder=1)
+    _draw_links(ax, drawable, [box.name for box in tables], places, level)
     target = getattr(drawable.fitted, "target", None) or "class"
-    _node(ax, wide / 2, root, lettering.short(target, 16), "#ffffff")
-    beside = wide / 2 + 0.45 + 0.04 * len(lettering.short(target, 16))
-    _class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
-    names = lettering.shorts([lettering.title(box.name) for box in tables], 18)
+    _draw_node(ax, wide / 2, root, axis_labels.shorten(target, 16), "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(axis_labels.shorten(target, 16))
+    _draw_class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
+    names = axis_labels.shorten_names([axis_labels.column_title(box.name) for box in tables], 18)
     for x, name, box in zip(places, names, tables, strict=True):
-        _node(ax, x, level, name, "#eaf2f8")
-        _table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
+        _draw_node(ax, x, level, name, "#eaf2f8")
+        _draw_node_table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
     if left := len(drawable.columns) - len(tables):
-        others = f"and {wording.plural(left, 'more feature')}"
+        others = f"and {formatting.format_count(left, 'more feature')}"
         ax.text(0.1, root, others, ha="left", va="center", fontsize=9, style="italic", color="#555555")
     return ax
 
 
-def _chosen(drawable: Drawable, features: Sequence[Any] | None) -> list[Name]:
+def _select_features(drawable: Drawable, features: Sequence[Any] | None) -> list[Name]:
     if features is not None:
         chosen = [features] if isinstance(features, str | int) else list(features)
         if not chosen:
             raise InputError("features: name at least one")
-        return list(dict.fromkeys(drawable.known(f) for f in chosen))
+        return list(dict.fromkeys(drawable.resolve_column(f) for f in chosen))
     if len(drawable.columns) <= _MOST_FEATURES:
         return list(drawable.columns)
-    return strongest(drawable)[:_MOST_FEATURES]
+    return strongest_columns(drawable)[:_MOST_FEATURES]
 
 
-def _links(ax: Any, drawable: Drawable, names: list[Name], places: NDArray, level: float) -> None:
+def _draw_links(ax: Any, drawable: Drawable, names: list[Name], places: NDArray, level: float) -> None:
     """A line between neighbours that are modelled together: given the class they still depend on each other."""
     for a, b in pairwise(range(len(names))):
-        i, j = (drawable.places[names[k]][0] for k in (a, b))
+        i, j = (drawable.column_places[names[k]][0] for k in (a, b))
         params = drawable.fitted.model.distributions[i].parameters()
         if i == j and any(p.ndim == 3 for p in params.values()):  # correlations
             look = {"arrowstyle": "-", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
             ax.annotate("", (places[b], level), (places[a], level), arrowprops=look, zorder=1)
 
 
-def _node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
+def _draw_node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
     box = {"boxstyle": "round,pad=0.5,rounding_size=1.0", "facecolor": fill, "edgecolor": style.DARK, "linewidth": 1.2}
     ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=box, zorder=3)
 
 
-def _class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
+def _draw_class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
     rows = [["", "p(class)"]]
-    names = lettering.shorts(drawable.labels[:shown], 16)
-    rows += [[name, _figure(p)] for name, p in zip(names, drawable.shares, strict=False)]
+    names = axis_labels.shorten_names(drawable.labels[:shown], 16)
+    rows += [[name, _format_number(p)] for name, p in zip(names, drawable.class_proportions, strict=False)]
     if more := len(drawable.labels) - shown:
-        rows.append([f"{more} more", _figure(drawable.shares[shown:].sum())])
-    _cells(ax, rows, place)
+        rows.append([f"{more} more", _format_number(drawable.class_proportions[shown:].sum())])
+    _draw_cells(ax, rows, place)
 
 
-def _table(ax: Any, box: Box, classes: Sequence[Any], more: int, x: float, width: float, top: float) -> None:
-    rows = [[box.title, *lettering.shorts(classes, 9), *(["…"] if more else [])]]
-    names = lettering.shorts([name.replace("correlation with", "corr.") for name in box.rows], 15)
+def _draw_node_table(
+    ax: Any, box: NodeTable, classes: Sequence[Any], more: int, x: float, width: float, top: float
+) -> None:
+    rows = [[box.title, *axis_labels.shorten_names(classes, 9), *(["…"] if more else [])]]
+    names = axis_labels.shorten_names([name.replace("correlation with", "corr.") for name in box.row_names], 15)
     for name, values in zip(names, box.values, strict=True):
         rows.append(
             [
                 name,
-                *map(_figure, values[: len(classes)]),
+                *map(_format_number, values[: len(classes)]),
                 *(["…"] if more else []),
             ]
         )
-    height = _LINE * len(rows)
-    _cells(ax, rows, (x, top - height, width, height))
+    height = _LINE_HEIGHT * len(rows)
+    _draw_cells(ax, rows, (x, top - height, width, height))
 
 
-def _figure(value: float) -> str:
+def _format_number(value: float) -> str:
     """A number in few signs."""
     if 1000 <= abs(value) < 1e6:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
 
-def _cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, float]) -> None:
+def _draw_cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, float]) -> None:
     """A table of text; ``place`` is left, bottom, width and height in the units of the axes."""
     from matplotlib.transforms import Bbox
 
@@ -168,7 +170,7 @@ def _cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, flo
     table.auto_set_font_size(False)
     table.set_fontsize(7.5)
     for (row, column), cell in table.get_celld().items():
-        cell.set(edgecolor=style.PALE, linewidth=0.6)
+        cell.set(edgecolor=style.LIGHT, linewidth=0.6)
         cell.PAD = 0.04
         if column == 0:
             cell.set_text_props(ha="left")

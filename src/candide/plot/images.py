@@ -1,9 +1,9 @@
 """What a class looks like on average, as an image: training on pixels is averaging.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
+>>> from candide.model.fitted import FittedModel
 >>> from candide.plot.drawable import Drawable
->>> averages(Drawable.of(Fitted(garden()).changed(estimate="mle"))).shape
+>>> class_averages(Drawable.from_model(FittedModel(garden()).with_settings(estimate="mle"))).shape
 Traceback (most recent call last):
     ...
 candide.errors.InputError: column 'soil': its levels are no numbers, so a class has no mean of it
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import formatting
 from candide.distributions import Distribution
 from candide.errors import InputError
-from candide.model.plan import Part
-from candide.plot import lettering, style
+from candide.model.plan import PlanPart
+from candide.plot import axis_labels, style
 from candide.plot.drawable import Drawable
 
-_ACROSS = 5
+_IMAGES_PER_ROW = 5
 
 
 def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: Any = None) -> list[Any]:
@@ -38,35 +38,35 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
     ['falling', 'rising']
     >>> axes[0].figure.clear()
     """
-    drawable = Drawable.of(model)
-    height, width = _shape(shape, len(drawable.columns))
+    drawable = Drawable.from_model(model)
+    height, width = _check_shape(shape, len(drawable.columns))
     codes = list(range(len(drawable.labels)))
     if classes is not None:
         chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else classes
-        codes = [drawable.label(value) for value in chosen]
-    means = averages(drawable)[codes]
+        codes = [drawable.class_code(value) for value in chosen]
+    means = class_averages(drawable)[codes]
     axes = (
-        style.many_axes(len(codes), max(_ACROSS, math.isqrt(len(codes))), (1.5, 1.7))
+        style.make_axes(len(codes), max(_IMAGES_PER_ROW, math.isqrt(len(codes))), (1.5, 1.7))
         if axes is None
         else np.ravel(axes).tolist()
     )
     if len(axes) < len(codes):
         raise InputError(
-            f"{wording.plural(len(codes), 'class', 'classes')} and "
-            f"{wording.plural(len(axes), 'axis', 'axes')}; pass as many axes as classes"
+            f"{formatting.format_count(len(codes), 'class', 'classes')} and "
+            f"{formatting.format_count(len(axes), 'axis', 'axes')}; pass as many axes as classes"
         )
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    names = lettering.shorts(drawable.labels, 16)
+    names = axis_labels.shorten_names(drawable.labels, 16)
     for ax, c, mean in zip(axes, codes, means, strict=False):
         ax.imshow(mean.reshape(height, width), cmap="Greys", vmin=low, vmax=high, interpolation="nearest")
         ax.set_title(names[c], fontsize="medium")
         ax.set(xticks=[], yticks=[])
         for side in ax.spines.values():
-            side.set_color(style.PALE)
+            side.set_color(style.LIGHT)
     return axes[: len(codes)]
 
 
-def _shape(shape: Any, n: int) -> tuple[int, int]:
+def _check_shape(shape: Any, n: int) -> tuple[int, int]:
     try:
         sides = [int(side) for side in shape]
     except (TypeError, ValueError):
@@ -76,32 +76,32 @@ def _shape(shape: Any, n: int) -> tuple[int, int]:
     given = "x".join(map(str, sides)) if sides else repr(shape)
     raise InputError(
         f"shape {given}: the model has {n} columns, one a pixel; pass rows and columns whose product is {n}, "
-        f"such as {near_square(n)}"
+        f"such as {suggest_shape(n)}"
     )
 
 
-def near_square(n: int) -> str:
+def suggest_shape(n: int) -> str:
     """Rows and columns of n pixels, as even as they can be."""
     near = next(a for a in range(math.isqrt(n), 0, -1) if n % a == 0)
     return f"{near}x{n // near}"
 
 
-def averages(drawable: Drawable) -> NDArray:
+def class_averages(drawable: Drawable) -> NDArray:
     """(class, column) the value expected of each column."""
     out = np.empty((len(drawable.labels), len(drawable.columns)))
     at = {name: i for i, name in enumerate(drawable.columns)}
     for part, law in zip(drawable.fitted.plan.parts, drawable.fitted.model.distributions, strict=True):
-        if not part.beside:
-            out[:, [at[name] for name in part.columns]] = _expected(part, law.unweighted[0])
+        if not part.is_joint_term:
+            out[:, [at[name] for name in part.columns]] = _expected_values(part, law.base_and_weights[0])
     return out
 
 
-def _expected(part: Part, law: Distribution) -> NDArray:
-    values = [_numbers(part, j) for j in range(len(part.columns))] if law.reads == "codes" else ()
+def _expected_values(part: PlanPart, distribution: Distribution) -> NDArray:
+    values = [_level_numbers(part, j) for j in range(len(part.columns))] if distribution.block_kind == "codes" else ()
     try:
-        mean = law.mean(*([values] if values else ()))
+        mean = distribution.mean(*([values] if values else ()))
     except InputError:
-        mean = np.full((law.n_classes, law.n_features), np.nan)
+        mean = np.full((distribution.n_classes, distribution.n_features), np.nan)
     if not np.isfinite(mean).all():
         raise InputError(
             f"it is {part.event.name or type(part.event).__name__}, of which no mean is known",
@@ -111,7 +111,7 @@ def _expected(part: Part, law: Distribution) -> NDArray:
     return mean
 
 
-def _numbers(part: Part, j: int) -> NDArray:
+def _level_numbers(part: PlanPart, j: int) -> NDArray:
     """The levels of a column as the numbers that they are."""
     try:
         encoding = part.encodings[j]

@@ -5,9 +5,9 @@ values of a row off the lines and adding them up gives the log-odds of the class
 and for what is left of joint terms; of two classes the last line turns the sum into a probability.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> [soil] = scales(Drawable.of(Fitted(garden())), 2, ["soil"])
->>> soil.name, soil.values, soil.nats.round(2).tolist()
+>>> from candide.model.fitted import FittedModel
+>>> [soil] = nomogram_lines(Drawable.from_model(FittedModel(garden())), 2, ["soil"])
+>>> soil.name, soil.values, soil.log_odds.round(2).tolist()
 ('soil', ('chalk', 'clay', 'sand'), [-0.02, -1.32, 0.6])
 """
 
@@ -18,38 +18,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import wording
+from candide import formatting
+from candide.data.table import Name
 from candide.errors import InputError
 from candide.explain.effects import ColumnEffect, Effects
-from candide.explain.voices import voices
-from candide.plot import lettering, style
+from candide.explain.terms import list_terms
+from candide.plot import axis_labels, style
 from candide.plot.drawable import Drawable
-from candide.plot.speech import class_of
-from candide.rows.table import Name
+from candide.plot.term_plot import positive_class_of
 
-_MOST = 12  # columns that are drawn where none is named
-_LEVELS = 14  # of a column, the most frequent
-_HEIGHT = 0.62  # inches of a line
-_SIZE = 7.5  # points of the names of values
+_MAX_LINES = 12  # columns that are drawn where none is named
+_MAX_LEVELS = 14  # of a column, the most frequent
+_LINE_HEIGHT = 0.62  # inches of a line
+_FONT_SIZE = 7.5  # points of the names of values
 _TRACKS = (0.17, -0.17, 0.33, -0.33)  # where names may stand, above and below their line
-_CORE = 0.6  # of where classes have their mass, what is drawn of a number: about two deviations
-_FAR = 10.0  # nats, odds of 22,000 to 1: what says more leaves the picture, or all else would be a point
-_SHOWN = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+_CENTRAL_SHARE = 0.6  # of where classes have their mass, what is drawn of a number: about two deviations
+_MAX_LOG_ODDS = 10.0  # nats, odds of 22,000 to 1: what says more leaves the picture, or all else would be a point
+_PROBABILITY_TICKS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class NomogramLine:
     """The line of one column: some of its values, and what each says for the class against the others."""
 
     name: Name
     values: tuple[str, ...]
-    nats: NDArray  # (value,)
-    often: NDArray | None = None  # (value,) the share of the rows
-    along: NDArray | None = None  # (value,) how far each stands along the line of a number, which may turn back
-    path: NDArray | None = None  # (point, 2) nats, and how far along, of the whole of it
+    log_odds: NDArray  # (value,)
+    frequencies: NDArray | None = None  # (value,) the share of the rows
+    heights: NDArray | None = None  # (value,) how far each stands along the line of a number, which may turn back
+    curve_points: NDArray | None = None  # (point, 2) nats, and how far along, of the whole of it
 
 
-def nomogram(model: Any, *, towards: Any = None, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
+def nomogram(model: Any, *, positive: Any = None, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
     """What each value of each column says for a class: add up what stands above the values of a row.
 
     ``towards`` is the class; of two by default the second. Of a level or a bin the dot is the larger the more rows have
@@ -58,106 +58,111 @@ def nomogram(model: Any, *, towards: Any = None, features: Sequence[Any] | None 
     nothing, 0. Without ``features`` it draws the twelve strongest.
 
     >>> from candide.demo import garden
-    >>> from candide.model.fitted import Fitted
-    >>> ax = nomogram(Fitted(garden()), towards="thyme")
+    >>> from candide.model.fitted import FittedModel
+    >>> ax = nomogram(FittedModel(garden()), positive="thyme")
     >>> [tick.get_text() for tick in ax.get_yticklabels()][:2]
     ['leaf_mm', 'height_cm']
     >>> ax.figure.clear()
     """
-    drawable = Drawable.of(model)
-    c = class_of(drawable, towards)
-    chosen = None if features is None else [drawable.known(f) for f in features]
-    return draw(drawable, c, scales(drawable, c, chosen), ax)
+    drawable = Drawable.from_model(model)
+    c = positive_class_of(drawable, positive)
+    chosen = None if features is None else [drawable.resolve_column(f) for f in features]
+    return draw(drawable, c, nomogram_lines(drawable, c, chosen), ax)
 
 
-def scales(drawable: Drawable, c: int, chosen: Sequence[Name] | None = None) -> list[Scale]:
+def nomogram_lines(drawable: Drawable, c: int, features: Sequence[Name] | None = None) -> list[NomogramLine]:
     """The lines of columns, the strongest first, or of those that are named."""
     effects = Effects(drawable.fitted)
-    own = {one.column: one for one in effects.all}
-    if chosen is None:
-        names = [name for name in own if _is_drawn(drawable, own[name])][:_MOST]
+    own = {one.column: one for one in effects.column_effects}
+    if features is None:
+        names = [name for name in own if _can_draw(drawable, own[name])][:_MAX_LINES]
         if not names:
             raise InputError("no column of this model can stand on a line", remedy="draw its densities")
     else:
-        names = list(chosen)
+        names = list(features)
         for name in names:
-            if name not in own or not _is_drawn(drawable, own[name]):
+            if name not in own or not _can_draw(drawable, own[name]):
                 raise InputError("it has no line of its own", column=name, value=name, remedy="draw its densities")
     return [
-        _levels(drawable, own[name], c) if own[name].axis.names else _number(drawable, own[name], effects, c)
+        _level_line(drawable, own[name], c) if own[name].axis.names else _number_line(drawable, own[name], effects, c)
         for name in names
     ]
 
 
-def _is_drawn(drawable: Drawable, one: ColumnEffect) -> bool:
-    return bool(one.axis.names) or (one.axis.shape != "terms" and one.column in drawable.numbers)
+def _can_draw(drawable: Drawable, one: ColumnEffect) -> bool:
+    return bool(one.axis.names) or (one.axis.shape != "terms" and one.column in drawable.number_columns)
 
 
-def _levels(drawable: Drawable, one: ColumnEffect, c: int) -> Scale:
+def _level_line(drawable: Drawable, one: ColumnEffect, c: int) -> NomogramLine:
     found = one.axis
-    assert found.nats is not None
-    said = _against(drawable, found.nats, c)
+    assert found.contributions is not None
+    said = _class_contrast(drawable, found.contributions, c)
     keep = np.arange(len(said))
-    if len(keep) > _LEVELS and found.often is not None:
-        keep = np.sort(np.argsort(-found.often, kind="stable")[:_LEVELS])
-    often = None if found.often is None else found.often[keep]
-    return Scale(one.column, tuple(found.names[0][i] for i in keep), said[keep], often)
+    if len(keep) > _MAX_LEVELS and found.frequencies is not None:
+        keep = np.sort(np.argsort(-found.frequencies, kind="stable")[:_MAX_LEVELS])
+    often = None if found.frequencies is None else found.frequencies[keep]
+    return NomogramLine(one.column, tuple(found.names[0][i] for i in keep), said[keep], often)
 
 
-def _number(drawable: Drawable, one: ColumnEffect, effects: Effects, c: int) -> Scale:
+def _number_line(drawable: Drawable, one: ColumnEffect, effects: Effects, c: int) -> NomogramLine:
     from matplotlib.ticker import MaxNLocator
 
     name = one.column
-    low, high = drawable.span(name)
-    middle, half = (low + high) / 2, _CORE * (high - low) / 2
+    low, high = drawable.plot_range(name)
+    middle, half = (low + high) / 2, _CENTRAL_SHARE * (high - low) / 2
     low, high = middle - half, middle + half
     ticks = np.array([v for v in MaxNLocator(6).tick_values(low, high) if low <= v <= high])
     x = np.union1d(np.linspace(low, high, 200), ticks)
-    own = one.axis.voice.weight * drawable.log_density([name], x[:, None])
-    said = _against(drawable, own + effects.shift(name, x), c)
+    own = one.axis.term.weight * drawable.log_density([name], x[:, None])
+    said = _class_contrast(drawable, own + effects.shift(name, x), c)
     path = np.column_stack([said, (x - low) / (high - low)])
     along = (ticks - low) / (high - low)
-    return Scale(name, tuple(f"{v:g}" for v in ticks), said[np.searchsorted(x, ticks)], along=along, path=path)
+    return NomogramLine(
+        name, tuple(f"{v:g}" for v in ticks), said[np.searchsorted(x, ticks)], heights=along, curve_points=path
+    )
 
 
-def _against(drawable: Drawable, nats: NDArray, c: int) -> NDArray:
+def _class_contrast(drawable: Drawable, contributions: NDArray, c: int) -> NDArray:
     """For a class, less the mean over the others by their shares."""
-    shares = np.asarray(drawable.fitted.shares, float)
+    shares = np.asarray(drawable.fitted.class_proportions, float)
     others = np.flatnonzero((np.arange(len(shares)) != c) & (shares > 0))
     with np.errstate(invalid="ignore"):  # an impossible value has no place
-        return nats[..., c] - nats[..., others] @ (shares[others] / shares[others].sum())
+        return contributions[..., c] - contributions[..., others] @ (shares[others] / shares[others].sum())
 
 
-def draw(drawable: Drawable, c: int, lines: Sequence[Scale], ax: Any = None) -> Any:
+def draw(drawable: Drawable, c: int, lines: Sequence[NomogramLine], ax: Any = None) -> Any:
     """Draw lines, and of two classes the probability that a sum means."""
     two = len(drawable.labels) == 2
     high = len(lines) + two
-    ax = style.axes(ax, size=(9.0, 1.3 + _HEIGHT * high))
-    low, top = _reach(lines, _sums(drawable, c)[[1, -2]] if two else np.empty(0))
+    ax = style.get_axes(ax, size=(9.0, 1.3 + _LINE_HEIGHT * high))
+    low, top = _axis_limits(lines, _probability_sums(drawable, c)[[1, -2]] if two else np.empty(0))
     ax.set(xlim=(low, top), ylim=(high - 0.4, -0.6))
     ax.axvline(0.0, color=style.DARK, linewidth=0.9, zorder=1)
     for row, one in enumerate(lines):
-        _line(ax, row, one, c, (top - low) / max(_inches(ax), 1.0))
-    names = lettering.shorts([lettering.title(one.name) for one in lines], 24)
-    label = lettering.shorts(drawable.labels, 20)[c]
+        _draw_line(ax, row, one, c, (top - low) / max(_inches(ax), 1.0))
+    names = axis_labels.shorten_names([axis_labels.column_title(one.name) for one in lines], 24)
+    label = axis_labels.shorten_names(drawable.labels, 20)[c]
     if two:
-        _probability(ax, drawable, c, len(lines))
-        names.append(f"sum: p({lettering.short(label, 14)})")
+        _draw_probability_line(ax, drawable, c, len(lines))
+        names.append(f"sum: p({axis_labels.shorten(label, 14)})")
     ax.set_yticks(range(high), names)
     ax.tick_params(axis="y", length=0)
-    others = lettering.shorts(drawable.labels, 20)[1 - c] if two else "all others"
-    style.tidy(ax, f"nats for {label} against {others}; a missing value: 0", "")
+    others = axis_labels.shorten_names(drawable.labels, 20)[1 - c] if two else "all others"
+    style.format_axes(ax, f"nats for {label} against {others}; a missing value: 0", "")
     ax.spines["left"].set_visible(False)
     ax.grid(False, axis="y")
-    if left := _left_out(drawable, lines):
+    if left := _describe_undrawn(drawable, lines):
         ax.set_title(f"not on a line: what is left of {left}", fontsize="small", loc="right", color="#777777")
     return ax
 
 
-def _reach(lines: Sequence[Scale], ends: NDArray) -> tuple[float, float]:
+def _axis_limits(lines: Sequence[NomogramLine], ends: NDArray) -> tuple[float, float]:
     """From where to where the axis goes: over the values that some rows have, and the ends of the last line."""
-    met = [one.nats[np.isfinite(one.nats) & (True if one.often is None else one.often > 0)] for one in lines]
-    every = np.clip(np.concatenate([*met, ends, [-1.0, 1.0]]), -_FAR, _FAR)
+    met = [
+        one.log_odds[np.isfinite(one.log_odds) & (True if one.frequencies is None else one.frequencies > 0)]
+        for one in lines
+    ]
+    every = np.clip(np.concatenate([*met, ends, [-1.0, 1.0]]), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
     margin = 0.06 * float(np.ptp(every))
     return float(every.min()) - margin, float(every.max()) + margin
 
@@ -166,54 +171,62 @@ def _inches(ax: Any) -> float:
     return float(ax.get_position().width * ax.figure.get_size_inches()[0])
 
 
-def _line(ax: Any, row: int, one: Scale, c: int, unit: float) -> None:
+def _draw_line(ax: Any, row: int, one: NomogramLine, c: int, unit: float) -> None:
     """One line with its values; ``unit`` is how many nats an inch is."""
-    at = row + (np.zeros(len(one.nats)) if one.along is None else 0.5 * (one.along - 0.5))
-    ends = one.nats[np.isfinite(one.nats)]
-    if one.path is None:
-        ax.plot([ends.min(initial=0.0), ends.max(initial=0.0)], [row, row], color=style.PALE, linewidth=2, zorder=1)
+    at = row + (np.zeros(len(one.log_odds)) if one.heights is None else 0.5 * (one.heights - 0.5))
+    ends = one.log_odds[np.isfinite(one.log_odds)]
+    if one.curve_points is None:
+        ax.plot([ends.min(initial=0.0), ends.max(initial=0.0)], [row, row], color=style.LIGHT, linewidth=2, zorder=1)
     else:
-        ax.plot(one.path[:, 0], row + 0.5 * (one.path[:, 1] - 0.5), color=style.colour(c), linewidth=1.6, zorder=2)
-    size = 26.0 if one.often is None else 12 + 150 * np.sqrt(one.often)
-    tones = [style.colour(c) if v > 0 else "#777777" for v in one.nats]
-    ax.scatter(one.nats, at, s=size, color=tones, alpha=0.8, edgecolors="white", linewidths=0.6, zorder=3)
-    _names(ax, one, at, unit)
+        ax.plot(
+            one.curve_points[:, 0],
+            row + 0.5 * (one.curve_points[:, 1] - 0.5),
+            color=style.colour(c),
+            linewidth=1.6,
+            zorder=2,
+        )
+    size = 26.0 if one.frequencies is None else 12 + 150 * np.sqrt(one.frequencies)
+    tones = [style.colour(c) if v > 0 else "#777777" for v in one.log_odds]
+    ax.scatter(one.log_odds, at, s=size, color=tones, alpha=0.8, edgecolors="white", linewidths=0.6, zorder=3)
+    _label_values(ax, one, at, unit)
 
 
-def _names(ax: Any, one: Scale, at: NDArray, unit: float) -> None:
+def _label_values(ax: Any, one: NomogramLine, at: NDArray, unit: float) -> None:
     """Names above or below their values; one that would hide another is left out."""
     ends, (low, high) = dict.fromkeys(_TRACKS, -np.inf), ax.get_xlim()
-    for i in np.argsort(one.nats, kind="stable"):
-        text = lettering.short(one.values[i], 16)
-        half = 0.5 * unit * (len(text) + 1) * 0.0083 * _SIZE
-        free = [track for track, end in ends.items() if one.nats[i] - half >= end]
-        if free and low <= one.nats[i] <= high:
-            ends[free[0]] = one.nats[i] + half
+    for i in np.argsort(one.log_odds, kind="stable"):
+        text = axis_labels.shorten(one.values[i], 16)
+        half = 0.5 * unit * (len(text) + 1) * 0.0083 * _FONT_SIZE
+        free = [track for track, end in ends.items() if one.log_odds[i] - half >= end]
+        if free and low <= one.log_odds[i] <= high:
+            ends[free[0]] = one.log_odds[i] + half
             place = {"ha": "center", "va": "bottom" if free[0] > 0 else "top"}
-            ax.text(one.nats[i], at[i] - free[0] + (0.06 if free[0] > 0 else -0.06), text, fontsize=_SIZE, **place)
+            ax.text(
+                one.log_odds[i], at[i] - free[0] + (0.06 if free[0] > 0 else -0.06), text, fontsize=_FONT_SIZE, **place
+            )
 
 
-def _probability(ax: Any, drawable: Drawable, c: int, row: int) -> None:
+def _draw_probability_line(ax: Any, drawable: Drawable, c: int, row: int) -> None:
     """The line on which a sum is a probability: what the class has of its own is part of it."""
     low, high = ax.get_xlim()
     ax.plot([low, high], [row, row], color=style.DARK, linewidth=1.0)
-    for x, share in zip(_sums(drawable, c), _SHOWN, strict=True):
+    for x, share in zip(_probability_sums(drawable, c), _PROBABILITY_TICKS, strict=True):
         if low <= x <= high:
             ax.plot([x], [row], marker="|", markersize=8, color=style.DARK, zorder=3)
-            ax.text(x, row - 0.12, f"{share:g}", ha="center", va="bottom", fontsize=_SIZE)
+            ax.text(x, row - 0.12, f"{share:g}", ha="center", va="bottom", fontsize=_FONT_SIZE)
 
 
-def _sums(drawable: Drawable, c: int) -> NDArray:
+def _probability_sums(drawable: Drawable, c: int) -> NDArray:
     """What lines must come to for each of the probabilities that are shown, of two classes."""
-    prior, p = drawable.fitted.model.log_prior, np.array(_SHOWN)
+    prior, p = drawable.fitted.model.log_prior, np.array(_PROBABILITY_TICKS)
     return np.log(p / (1 - p)) - float(prior[c] - prior[1 - c])
 
 
-def _left_out(drawable: Drawable, lines: Sequence[Scale]) -> str:
+def _describe_undrawn(drawable: Drawable, lines: Sequence[NomogramLine]) -> str:
     """How many voices of each kind are not drawn."""
     shown = {one.name for one in lines}
     kinds: dict[str, int] = {}
-    for one in voices(drawable.fitted):
+    for one in list_terms(drawable.fitted):
         if len(one.columns) > 1 or one.columns[0] not in shown:
             kinds[one.kind] = kinds.get(one.kind, 0) + 1
-    return ", ".join(wording.plural(n, kind) for kind, n in kinds.items())
+    return ", ".join(formatting.format_count(n, kind) for kind, n in kinds.items())

@@ -4,8 +4,10 @@ Features that are not drawn are absent, so that the picture is that of the two a
 adds nothing.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> plane = Plane.of(Drawable.of(Fitted(garden())), ("height_cm", "leaf_mm"), resolution=50)
+>>> from candide.model.fitted import FittedModel
+>>> plane = PosteriorGrid.from_model(
+...     Drawable.from_model(FittedModel(garden())), ("height_cm", "leaf_mm"), resolution=50
+... )
 >>> plane.joint.shape, plane.posterior.sum(axis=2).round(6).min()
 ((50, 50, 3), np.float64(1.0))
 """
@@ -17,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import InputError, unknown
-from candide.plot import lettering, style
-from candide.plot.drawable import Drawable, refuse_lone_labels
-from candide.rows.table import Name
+from candide.data.table import Name
+from candide.errors import InputError, unknown_name_error
+from candide.plot import axis_labels, style
+from candide.plot.drawable import Drawable, refuse_labels_without_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class PosteriorGrid:
     """log p(a, b, class) on a grid of two features."""
 
     names: tuple[Name, Name]
@@ -33,14 +35,16 @@ class Plane:
     joint: NDArray  # (row, column, class), finite
 
     @classmethod
-    def of(cls, drawable: Drawable, features: Sequence[Any] | None, X: Any = None, resolution: int = 200) -> "Plane":
+    def from_model(
+        cls, drawable: Drawable, features: Sequence[Any] | None, X: Any = None, resolution: int = 200
+    ) -> "PosteriorGrid":
         """The grid over the rows given, or else over where the classes have their mass."""
         if not isinstance(resolution, int | np.integer) or resolution < 2:
             raise InputError(f"resolution: {resolution!r}; pass a whole number of 2 or more")
-        a, b = drawable.two(features)
-        x, y = (np.linspace(*drawable.span(name, X), int(resolution)) for name in (a, b))
+        a, b = drawable.resolve_column_pair(features)
+        x, y = (np.linspace(*drawable.plot_range(name, X), int(resolution)) for name in (a, b))
         grid = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
-        joint = drawable.score((a, b), grid)
+        joint = drawable.joint_score((a, b), grid)
         # Impossible everywhere: the class prior decides, as in predictions.
         joint[np.isneginf(joint).all(axis=1)] = drawable.fitted.model.log_prior
         joint -= joint.max(axis=1, keepdims=True)
@@ -80,36 +84,36 @@ def regions(
     its class. The image holds class codes; its boundaries are where two log-posteriors are equal.
 
     >>> from candide.demo import garden
-    >>> from candide.model.fitted import Fitted
-    >>> model = Fitted(garden())
+    >>> from candide.model.fitted import FittedModel
+    >>> model = FittedModel(garden())
     >>> ax = regions(model, features=("height_cm", "leaf_mm"), resolution=20)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('height_cm', 'leaf_mm')
     >>> ax.figure.clear()
     """
-    refuse_lone_labels(X, y)
-    drawable = Drawable.of(model)
-    plane = Plane.of(drawable, features, X, resolution)
-    ax = style.axes(ax)
-    _paint(ax, plane, proba)
+    refuse_labels_without_rows(X, y)
+    drawable = Drawable.from_model(model)
+    plane = PosteriorGrid.from_model(drawable, features, X, resolution)
+    ax = style.get_axes(ax)
+    _paint_regions(ax, plane, proba)
     _boundaries(ax, plane)
-    drawn = _points(ax, drawable, plane.names, X, y)
+    drawn = _draw_points(ax, drawable, plane.names, X, y)
     shown = style.class_handles(drawable.labels, points=len(drawn) > 1, patches=len(drawn) <= 1)
-    if len(drawable.labels) > style.FEW:
-        _name_regions(ax, plane, drawable.labels)
-    style.legend(ax, shown)
+    if len(drawable.labels) > style.MAX_LEGEND_CLASSES:
+        _label_regions(ax, plane, drawable.labels)
+    style.add_legend(ax, shown)
     ax.set(xlim=(plane.x[0], plane.x[-1]), ylim=(plane.y[0], plane.y[-1]))
-    label(ax, drawable, plane.names, X)
-    return style.tidy(ax, *plane.names, grid=False)
+    label_axes(ax, drawable, plane.names, X)
+    return style.format_axes(ax, *plane.names, grid=False)
 
 
-def label(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any) -> None:
+def label_axes(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any) -> None:
     """The ticks of two features."""
-    for axis, date in zip((ax.xaxis, ax.yaxis), drawable.dates(X, names), strict=True):
-        style.ticks(axis, date=date)
+    for axis, date in zip((ax.xaxis, ax.yaxis), drawable.are_dates(X, names), strict=True):
+        style.format_ticks(axis, date=date)
 
 
-def _paint(ax: Any, plane: Plane, proba: bool) -> None:
+def _paint_regions(ax: Any, plane: PosteriorGrid, proba: bool) -> None:
     from matplotlib.colors import ListedColormap
 
     k = plane.joint.shape[2]
@@ -124,7 +128,7 @@ def _paint(ax: Any, plane: Plane, proba: bool) -> None:
     )  # fmt: skip
 
 
-def _boundaries(ax: Any, plane: Plane) -> None:
+def _boundaries(ax: Any, plane: PosteriorGrid) -> None:
     """One line where two classes meet; of more, the edge of each class's region."""
     k = plane.joint.shape[2]
     for c in range(1, k) if k <= 2 else range(k):
@@ -133,14 +137,14 @@ def _boundaries(ax: Any, plane: Plane) -> None:
             ax.contour(plane.x, plane.y, margin, levels=[0.0], colors=[style.DARK], linewidths=1.3, zorder=2)
 
 
-def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
+def _label_regions(ax: Any, plane: PosteriorGrid, labels: Sequence[Any]) -> None:
     """The name of each class where it is most ahead."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     codes = plane.joint.argmax(axis=2)
-    size = 8 if len(labels) <= style.MOST_COLOURS else 5.5
-    for c, label in enumerate(lettering.shorts(labels, 14)):
+    size = 8 if len(labels) <= style.MAX_COLOURS else 5.5
+    for c, label in enumerate(axis_labels.shorten_names(labels, 14)):
         mine = np.argwhere(codes == c)
         if len(mine) < 0.002 * codes.size:
             continue
@@ -149,12 +153,12 @@ def _name_regions(ax: Any, plane: Plane, labels: Sequence[Any]) -> None:
         ax.annotate(label, at, ha="center", va="center", fontsize=size, path_effects=halo, zorder=4)
 
 
-def _points(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
+def _draw_points(ax: Any, drawable: Drawable, names: tuple[Name, Name], X: Any, y: Any) -> list[Any]:
     if X is None:
         return []
-    a, b = (drawable.values(X, name) for name in names)
-    codes = None if y is None else drawable.codes(y, len(a))
-    return style.points(ax, a, b, codes, drawable.labels)
+    a, b = (drawable.column_values(X, name) for name in names)
+    codes = None if y is None else drawable.label_codes(y, len(a))
+    return style.draw_points(ax, a, b, codes, drawable.labels)
 
 
 def posterior_surface(
@@ -173,29 +177,29 @@ def posterior_surface(
     boundary of the pair, where the difference is 0, is drawn in black; under a surface it lies on the floor.
 
     >>> from candide.demo import garden
-    >>> from candide.model.fitted import Fitted
-    >>> model = Fitted(garden())
+    >>> from candide.model.fitted import FittedModel
+    >>> model = FittedModel(garden())
     >>> ax = posterior_surface(model, features=("height_cm", "leaf_mm"), classes=("sage", "thyme"), kind="contour")
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('height_cm', 'leaf_mm')
     >>> ax.figure.clear()
     """
     if kind not in ("surface", "contour"):
-        raise unknown("kind", kind, ("surface", "contour"))
-    drawable = Drawable.of(model)
-    a, b = _pair(drawable, classes, difference)
-    plane = Plane.of(drawable, features, X, 200 if kind == "contour" else 150)
+        raise unknown_name_error("kind", kind, ("surface", "contour"))
+    drawable = Drawable.from_model(model)
+    a, b = _class_pair(drawable, classes, difference)
+    plane = PosteriorGrid.from_model(drawable, features, X, 200 if kind == "contour" else 150)
     p = plane.posterior
     z = p[:, :, a] - p[:, :, b] if b is not None else p[:, :, a]
-    names = lettering.shorts(drawable.labels, 16)
+    names = axis_labels.shorten_names(drawable.labels, 16)
     title = f"p({names[a]} | x)" if b is None else f"p({names[a]} | x) - p({names[b]} | x)"
-    ax = style.axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
+    ax = style.get_axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
     (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
-    label(ax, drawable, plane.names, X)
+    label_axes(ax, drawable, plane.names, X)
     return ax
 
 
-def _pair(drawable: Drawable, classes: Any, difference: bool) -> tuple[int, int | None]:
+def _class_pair(drawable: Drawable, classes: Any, difference: bool) -> tuple[int, int | None]:
     if classes is None:
         if difference and len(drawable.labels) != 2:
             names = ", ".join(map(str, drawable.labels[:20]))
@@ -207,7 +211,7 @@ def _pair(drawable: Drawable, classes: Any, difference: bool) -> tuple[int, int 
     chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else list(classes)
     if difference and len(chosen) != 2:
         raise InputError(f"the difference of two posteriors needs two classes, and {len(chosen)} were named")
-    codes = [drawable.label(value) for value in chosen]
+    codes = [drawable.class_code(value) for value in chosen]
     if difference and codes[0] == codes[1]:
         raise InputError(f"the difference of the posterior of {chosen[0]!r} and itself is 0; name two classes")
     return codes[0], codes[1] if difference else None
@@ -221,7 +225,7 @@ def _colours(a: int, b: int | None) -> Any:
     return LinearSegmentedColormap.from_list("classes", stops)
 
 
-def _surface(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: str) -> None:
+def _surface(ax: Any, plane: PosteriorGrid, z: NDArray, a: int, b: int | None, title: str) -> None:
     if not hasattr(ax, "plot_surface"):
         raise InputError('a surface needs axes with projection="3d"; make such axes, or pass kind="contour"')
     low = -1.0 if b is not None else 0.0
@@ -233,13 +237,17 @@ def _surface(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: st
     level = 0.0 if b is not None else 0.5
     if z.min() < level < z.max():
         ax.contour(*grid, z, levels=[level], colors=[style.DARK], linewidths=1.6, zdir="z", offset=low)
-    ax.set(xlabel=lettering.wrapped(plane.names[0], 18), ylabel=lettering.wrapped(plane.names[1], 18), zlim=(low, 1.0))
+    ax.set(
+        xlabel=axis_labels.wrap_name(plane.names[0], 18),
+        ylabel=axis_labels.wrap_name(plane.names[1], 18),
+        zlim=(low, 1.0),
+    )
     ax.set_title(title, fontsize="medium")
     ax.view_init(elev=32, azim=-125)
     ax.tick_params(labelsize=8)
 
 
-def _contours(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: str) -> None:
+def _contours(ax: Any, plane: PosteriorGrid, z: NDArray, a: int, b: int | None, title: str) -> None:
     low = -1.0 if b is not None else 0.0
     levels = np.linspace(low, 1.0, 21 if b is not None else 11)
     filled = ax.contourf(plane.x, plane.y, z, levels=levels, cmap=_colours(a, b), vmin=low, vmax=1.0)
@@ -249,4 +257,4 @@ def _contours(ax: Any, plane: Plane, z: NDArray, a: int, b: int | None, title: s
     bar = ax.figure.colorbar(filled, ax=ax, ticks=np.linspace(low, 1.0, 5))
     bar.set_label(title)
     bar.outline.set_visible(False)
-    style.tidy(ax, *plane.names, grid=False)
+    style.format_axes(ax, *plane.names, grid=False)

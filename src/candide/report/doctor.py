@@ -1,6 +1,6 @@
 """Doctor: what this installation runs on.
 
->>> examine().findings["candide"]
+>>> inspect_installation().findings["candide"]
 '0.1.0'
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from candide import __version__, kernels
 from candide.kernels import threads
-from candide.report.record import Summary
+from candide.report.records import Summary
 
 _LIBRARIES = (
     *("numpy", "scipy", "scikit-learn", "narwhals", "pyarrow", "duckdb", "sqlglot", "threadpoolctl", "rich"),
@@ -25,7 +25,7 @@ _EXTRAS = {
     "serve": ("msgspec", "uvicorn", "httptools", "uvloop"),
     "mlflow": ("mlflow-skinny",),
 }
-_REMARK = {
+_KERNEL_NOTES = {
     "avx2": "avx2 (compiled, for this processor)",
     "baseline": "baseline (compiled, for any processor)",
     "numpy": "numpy (not compiled: all works, slower; install a C compiler and reinstall for the fast loops)",
@@ -39,13 +39,13 @@ class Installation(Summary):
     findings: Mapping[str, str]
 
 
-def examine() -> Installation:
+def inspect_installation() -> Installation:
     """Look at this installation."""
     known = {
         "candide": __version__,
         "python": platform.python_version(),
-        "kernels": _REMARK[kernels.NAME],
-        "threads": str(threads.count()),
+        "kernels": _KERNEL_NOTES[kernels.NAME],
+        "threads": str(threads.thread_count()),
     }
     needed = {name: _version(name) for name in _LIBRARIES}
     extra = {name: _version(name, f": candide[{extra}]") for extra, names in _EXTRAS.items() for name in names}

@@ -20,21 +20,27 @@ class Clock:
     """Seconds since 1970, going on from the last that a journal knows of."""
 
     def __init__(
-        self, last: float | None, most: float | None, calendar: Seconds = time.time, steady: Seconds = time.monotonic
+        self,
+        last_time: float | None,
+        max_gap: float | None,
+        calendar: Seconds = time.time,
+        monotonic: Seconds = time.monotonic,
     ):
         said = calendar()
-        self.unbelieved = said if last is not None and most is not None and said - last > most else None
-        start = said if last is None else last if self.unbelieved is not None else max(said, last)
-        self._steady, self._ahead = steady, start - steady()
+        self.rejected_time = (
+            said if last_time is not None and max_gap is not None and said - last_time > max_gap else None
+        )
+        start = said if last_time is None else last_time if self.rejected_time is not None else max(said, last_time)
+        self._monotonic, self._offset = monotonic, start - monotonic()
 
     def __call__(self) -> float:
-        return self._ahead + self._steady()
+        return self._offset + self._monotonic()
 
 
-def day(at: float) -> str:
+def format_time(at: float) -> str:
     """A time in words.
 
-    >>> day(0.0), day(1e15)
+    >>> format_time(0.0), format_time(1e15)
     ('1970-01-01 00:00 UTC', '1000000000000000 seconds after 1970')
     """
     try:

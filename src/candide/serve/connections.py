@@ -10,26 +10,30 @@ from typing import Any
 HEAD_SECONDS = 10.0  # to send the headers of a request, from the connection or from the last answer
 IDLE_SECONDS = 5  # a connection is kept after an answer
 _HEAD_BYTES = 1 << 16  # of a request before its body
-_MOST = 4096  # connections at once
-_RESERVED = 100  # file descriptors that are left to the rest of the process
-_REFUSAL = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_MAX_CONNECTIONS = 4096  # connections at once
+_RESERVED_DESCRIPTORS = 100  # file descriptors that are left to the rest of the process
+_REFUSAL_RESPONSE = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
-def most_connections() -> int:
+def max_connections() -> int:
     """Return how many connections may be open, by the limit of file descriptors of this process."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return _MOST
+        return _MAX_CONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST if files == resource.RLIM_INFINITY else min(_MOST, files - min(_RESERVED, files // 2))
+    return (
+        _MAX_CONNECTIONS
+        if files == resource.RLIM_INFINITY
+        else min(_MAX_CONNECTIONS, files - min(_RESERVED_DESCRIPTORS, files // 2))
+    )
 
 
-def bounded_protocol() -> Any:
+def make_bounded_protocol() -> Any:
     """Return uvicorn's protocol with a deadline for headers, a limit of their size, and one of connections."""
     from uvicorn.protocols.http.auto import AutoHTTPProtocol as Protocol
 
-    class Bounded(_timed(Protocol)):  # type: ignore[misc]
+    class Bounded(_with_deadlines(Protocol)):  # type: ignore[misc]
         _in_head, _taken = False, 0
 
         def on_message_begin(self) -> None:
@@ -47,12 +51,12 @@ def bounded_protocol() -> Any:
                 self.refuse(b"431 Request Header Fields Too Large")
 
     # Without httptools there is a limit of the size already.
-    return Bounded if hasattr(Protocol, "on_message_begin") else _timed(Protocol)
+    return Bounded if hasattr(Protocol, "on_message_begin") else _with_deadlines(Protocol)
 
 
-def _timed(protocol: Any) -> Any:
+def _with_deadlines(protocol: Any) -> Any:
     """Return a protocol whose connections end when their client keeps them waiting too long."""
-    most = most_connections()
+    most = max_connections()
 
     class Timed(protocol):
         _deadline: Any = None
@@ -88,7 +92,7 @@ def _timed(protocol: Any) -> Any:
 
         def refuse(self, status: bytes) -> None:
             if not self.transport.is_closing():
-                self.transport.write(_REFUSAL % status)
+                self.transport.write(_REFUSAL_RESPONSE % status)
                 self.transport.close()
 
         def _wait(self) -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from candide import __version__
 from candide.serve import formats, protocols
-from candide.serve.exchange import Request, Response, Work, noted, warnings_of
+from candide.serve.http import Handler, Request, Response, notes_header, warnings_field
 from candide.serve.limits import Limits
-from candide.serve.problem import Problem
+from candide.serve.problem import RequestProblem
 from candide.serve.scorer import Scorer
 
 HTML = "text/html; charset=utf-8"
-NAME = "{m}"  # in a path: the name of the model
+MODEL_PLACEHOLDER = "{m}"  # in a path: the name of the model
 
 
 @dataclass(frozen=True)
@@ -23,91 +23,91 @@ class Endpoint:
 
     method: str
     path: str
-    about: str
-    work: Work  # what it does; where that takes others to be done, a promise
-    slow: bool = False  # whether it takes long whatever was sent
-    probe: bool = False  # whether it answers to anyone
-    changes: bool = False  # whether it changes the model, or gives it away: a token is for that
-    takes: str = ""  # the schema of a body
-    rows: bool = False  # whether the body may be CSV, JSON lines or Arrow too
-    gives: str = "Object"  # the schema of the answer, or its media type
-    query: tuple[str, ...] = ()  # parameters
+    summary: str
+    handler: Handler  # what it does; where that takes others to be done, a promise
+    is_slow: bool = False  # whether it takes long whatever was sent
+    is_probe: bool = False  # whether it answers to anyone
+    changes_model: bool = False  # whether it changes the model, or gives it away: a token is for that
+    request_schema: str = ""  # the schema of a body
+    accepts_tables: bool = False  # whether the body may be CSV, JSON lines or Arrow too
+    response_schema: str = "Object"  # the schema of the answer, or its media type
+    query_parameters: tuple[str, ...] = ()  # parameters
 
 
 def predict(request: Request, scorer: Scorer) -> Response:
     """Of an object, which is one row, the answer is an object."""
-    rows = _rows(request)
-    kind = formats.answer_type(request.header(b"accept"), formats.kind_of(request.media))
-    if rows.single is not None and kind == formats.JSON:
-        answer, remarks = scorer.one(rows.single)
-        return Response(formats.encode(answer | warnings_of(remarks)), headers=noted(remarks))
-    scored, remarks = scorer.many(rows.columns, rows.n)
-    return Response(formats.write(scored, kind, warnings_of(remarks)), kind, headers=noted(remarks))
+    rows = _read_rows(request)
+    kind = formats.negotiate_media_type(request.header(b"accept"), formats.find_media_type(request.media_type))
+    if rows.single_row is not None and kind == formats.JSON:
+        answer, remarks = scorer.score_row(rows.single_row)
+        return Response(formats.encode(answer | warnings_field(remarks)), headers=notes_header(remarks))
+    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
+    return Response(formats.write_scored(scored, kind, warnings_field(remarks)), kind, headers=notes_header(remarks))
 
 
 def explain(request: Request, scorer: Scorer) -> Response:
     """Of an object, which is one row, the answer is an object."""
-    from candide.explain.rows import explain as why
+    from candide.explain.decisions import explain_table as why
     from candide.report import json, summary
 
-    rows = _rows(request, replace(request.limits, rows=request.limits.explained))
-    by = request.asked("by", "voice")
+    rows = _read_rows(request, replace(request.limits, max_rows=request.limits.max_explained_rows))
+    by = request.query_parameter("by", "voice")
     if by not in ("voice", "column"):
-        raise Problem(422, f"by is {by!r}", value=by, remedy="ask for by=voice or by=column")
-    table = scorer.reader.table(rows.columns, rows.n)
-    decisions = why(scorer.fitted, table, by=by) if rows.n else []
-    remarks = scorer.reader.remarks(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n else []
+        raise RequestProblem(422, f"by is {by!r}", value=by, remedy="ask for by=voice or by=column")
+    table = scorer.reader.read_table(rows.columns, rows.n_rows)
+    decisions = why(scorer.fitted, table, by=by) if rows.n_rows else []
+    remarks = scorer.reader.notes(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n_rows else []
     label = rows.columns.get(str(scorer.fitted.target))
-    labels = formats.values(label) if label is not None else [None] * rows.n
-    told = [json.facts(summary.of_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
-    told[:1] = [first | warnings_of(remarks) for first in told[:1]]
-    text = json.dumps(told[0] if rows.single is not None else told)
-    return Response(text.encode(), headers=noted(remarks))
+    labels = formats.column_values(label) if label is not None else [None] * rows.n_rows
+    told = [json.to_facts(summary.summarize_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
+    told[:1] = [first | warnings_field(remarks) for first in told[:1]]
+    text = json.dumps(told[0] if rows.single_row is not None else told)
+    return Response(text.encode(), headers=notes_header(remarks))
 
 
 def invocations(request: Request, scorer: Scorer) -> Response:
-    if formats.kind_of(request.media) == formats.JSON:
-        rows = protocols.of_mlflow(request.body, request.limits)
-        request.rows = rows.n
+    if formats.find_media_type(request.media_type) == formats.JSON:
+        rows = protocols.rows_from_mlflow(request.body, request.limits)
+        request.rows = rows.n_rows
     else:
-        rows = _rows(request)
-    scored, remarks = scorer.many(rows.columns, rows.n)
-    return Response(protocols.predictions(scored, warnings_of(remarks)), headers=noted(remarks))
+        rows = _read_rows(request)
+    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
+    return Response(protocols.write_mlflow(scored, warnings_field(remarks)), headers=notes_header(remarks))
 
 
 def infer(request: Request, scorer: Scorer) -> Response:
     length = request.header(b"inference-header-content-length")
-    rows, asked = protocols.of_tensors(request.body, length, request.limits)
-    request.rows = rows.n
-    asked.check(scorer.names[:-1])
-    scored, remarks = scorer.many(rows.columns, rows.n)
-    answer = protocols.tensors(scored, request.name, asked, [str(one) for one in remarks])
-    return Response(answer, headers=noted(remarks))
+    rows, asked = protocols.rows_from_tensors(request.body, length, request.limits)
+    request.rows = rows.n_rows
+    asked.check_outputs(scorer.names[:-1])
+    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
+    answer = protocols.write_tensors(scored, request.name, asked, [str(one) for one in remarks])
+    return Response(answer, headers=notes_header(remarks))
 
 
-def _rows(request: Request, limits: Limits | None = None) -> formats.Rows:
-    rows = formats.read(request.body, request.media, limits or request.limits)
-    request.rows = rows.n
+def _read_rows(request: Request, limits: Limits | None = None) -> formats.RequestRows:
+    rows = formats.read_rows(request.body, request.media_type, limits or request.limits)
+    request.rows = rows.n_rows
     return rows
 
 
 def model(request: Request, scorer: Scorer) -> Response:
-    return Response(scorer.summary)
+    return Response(scorer.model_summary)
 
 
 def columns(request: Request, scorer: Scorer) -> Response:
-    return Response(formats.encode(scorer.wanted.facts()))
+    return Response(formats.encode(scorer.input_schema.to_dict()))
 
 
 def report(request: Request, scorer: Scorer) -> Response:
-    return Response(scorer.page, HTML)
+    return Response(scorer.report_page, HTML)
 
 
-def live(request: Request, scorer: Scorer) -> Response:
+def check_live(request: Request, scorer: Scorer) -> Response:
     return Response(b'{"live":true}')
 
 
-def ready(request: Request, scorer: Scorer) -> Response:
+def check_ready(request: Request, scorer: Scorer) -> Response:
     return Response(b'{"ready":true}')
 
 
@@ -116,7 +116,7 @@ def server(request: Request, scorer: Scorer) -> Response:
 
 
 def metadata(request: Request, scorer: Scorer) -> Response:
-    return Response(protocols.metadata(scorer, request.name))
+    return Response(protocols.model_metadata(scorer, request.name))
 
 
 ENDPOINTS = [
@@ -125,46 +125,66 @@ ENDPOINTS = [
         "/predict",
         "The class of each row, and how probable each class is.",
         predict,
-        takes="Rows",
-        rows=True,
-        gives="Predictions",
+        request_schema="Rows",
+        accepts_tables=True,
+        response_schema="Predictions",
     ),
     Endpoint(
         "POST",
         "/explain",
         "Why each row is given its class (?by=column).",
         explain,
-        slow=True,
-        takes="Rows",
-        rows=True,
-        gives="Decisions",
-        query=("by",),
+        is_slow=True,
+        request_schema="Rows",
+        accepts_tables=True,
+        response_schema="Decisions",
+        query_parameters=("by",),
     ),
-    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, slow=True),
-    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns, gives="Columns"),
-    Endpoint("GET", "/report", "The page of the model.", report, slow=True, gives=HTML),
+    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, is_slow=True),
+    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns, response_schema="Columns"),
+    Endpoint("GET", "/report", "The page of the model.", report, is_slow=True, response_schema=HTML),
     Endpoint(
         "POST",
         "/invocations",
         "Predictions as MLflow's clients ask for them.",
         invocations,
-        takes="Invocation",
-        rows=True,
-        gives="Labels",
+        request_schema="Invocation",
+        accepts_tables=True,
+        response_schema="Labels",
     ),
-    Endpoint("GET", "/ping", "Whether the server runs, for MLflow's clients.", live, probe=True, gives="Live"),
-    Endpoint("GET", "/health", "The same.", live, probe=True, gives="Live"),
-    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server, gives="Server"),
-    Endpoint("GET", "/v2/health/live", "Whether the server runs.", live, probe=True, gives="Live"),
-    Endpoint("GET", "/v2/health/ready", "Whether it answers.", ready, probe=True, gives="Ready"),
-    Endpoint("GET", f"/v2/models/{NAME}", "The columns of the model and its answers.", metadata, gives="Metadata"),
-    Endpoint("GET", f"/v2/models/{NAME}/ready", "Whether the model answers.", ready, probe=True, gives="Ready"),
+    Endpoint(
+        "GET",
+        "/ping",
+        "Whether the server runs, for MLflow's clients.",
+        check_live,
+        is_probe=True,
+        response_schema="Live",
+    ),
+    Endpoint("GET", "/health", "The same.", check_live, is_probe=True, response_schema="Live"),
+    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server, response_schema="Server"),
+    Endpoint("GET", "/v2/health/live", "Whether the server runs.", check_live, is_probe=True, response_schema="Live"),
+    Endpoint("GET", "/v2/health/ready", "Whether it answers.", check_ready, is_probe=True, response_schema="Ready"),
+    Endpoint(
+        "GET",
+        f"/v2/models/{MODEL_PLACEHOLDER}",
+        "The columns of the model and its answers.",
+        metadata,
+        response_schema="Metadata",
+    ),
+    Endpoint(
+        "GET",
+        f"/v2/models/{MODEL_PLACEHOLDER}/ready",
+        "Whether the model answers.",
+        check_ready,
+        is_probe=True,
+        response_schema="Ready",
+    ),
     Endpoint(
         "POST",
-        f"/v2/models/{NAME}/infer",
+        f"/v2/models/{MODEL_PLACEHOLDER}/infer",
         "Predictions, one tensor a column.",
         infer,
-        takes="Inference",
-        gives="Inferred",
+        request_schema="Inference",
+        response_schema="Inferred",
     ),
 ]

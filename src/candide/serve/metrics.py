@@ -2,7 +2,7 @@
 
 >>> metrics = Metrics()
 >>> metrics.add("/predict", 200, 0.0004, rows=3)
->>> [line for line in metrics.text().splitlines() if line.startswith("candide_rows")]
+>>> [line for line in metrics.to_text().splitlines() if line.startswith("candide_rows")]
 ['candide_rows_total{path="/predict"} 3']
 """
 
@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
-_EDGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
+_BUCKET_EDGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
 
 class Metrics:
@@ -21,7 +21,7 @@ class Metrics:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.rows: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
-        self._times: dict[str, list[int]] = {}
+        self._bucket_counts: dict[str, list[int]] = {}
         self.running = 0
 
     def add(self, path: str, status: int, seconds: float, rows: int = 0) -> None:
@@ -29,10 +29,10 @@ class Metrics:
         self.requests[path, status] += 1
         self.rows[path] += rows
         self.seconds[path] += seconds  # type: ignore[assignment]
-        times = self._times.setdefault(path, [0] * (len(_EDGES) + 1))
-        times[bisect_left(_EDGES, seconds)] += 1
+        times = self._bucket_counts.setdefault(path, [0] * (len(_BUCKET_EDGES) + 1))
+        times[bisect_left(_BUCKET_EDGES, seconds)] += 1
 
-    def text(self, **gauges: float) -> str:
+    def to_text(self, **gauges: float) -> str:
         """All of them, and numbers that are asked of others."""
         lines = ["# TYPE candide_requests_total counter"]
         lines += [
@@ -42,8 +42,8 @@ class Metrics:
         lines += ["# TYPE candide_rows_total counter"]
         lines += [f'candide_rows_total{{path="{path}"}} {n}' for path, n in sorted(self.rows.items())]
         lines += ["# TYPE candide_request_seconds histogram"]
-        for path, times in sorted(self._times.items()):
-            for edge, n in zip((*_EDGES, "+Inf"), accumulate(times), strict=True):
+        for path, times in sorted(self._bucket_counts.items()):
+            for edge, n in zip((*_BUCKET_EDGES, "+Inf"), accumulate(times), strict=True):
                 lines.append(f'candide_request_seconds_bucket{{path="{path}",le="{edge}"}} {n}')
             lines.append(f'candide_request_seconds_sum{{path="{path}"}} {self.seconds[path]:.6f}')
             lines.append(f'candide_request_seconds_count{{path="{path}"}} {sum(times)}')

@@ -6,27 +6,29 @@ from html import escape
 from typing import Any
 
 from candide import __version__
-from candide.serve.endpoints import NAME, Endpoint
-from candide.serve.formats import ARROW, CSV, JSON, LINES, encode
-from candide.serve.schemas import ref, schemas
+from candide.serve.endpoints import MODEL_PLACEHOLDER, Endpoint
+from candide.serve.formats import ARROW, CSV, JSON, JSON_LINES, encode
+from candide.serve.schemas import build_schemas, schema_ref
 from candide.serve.scorer import Scorer
-from candide.tasks.wanted import example
+from candide.store.input_schema import example_row
 
-_WRONG = {  # what may be wrong with any request, with one that has a body, and with one that changes the model
+_ERROR_STATUSES = {  # what may be wrong with any request, with one that has a body, and with one that changes the model
     "any": ("401", "405", "421", "500", "503"),
     "body": ("400", "406", "408", "413", "415", "422"),
     "change": ("403", "404", "409"),
 }
-_QUERY: dict[str, dict[str, Any]] = {
+_QUERY_PARAMETERS: dict[str, dict[str, Any]] = {
     "by": {"schema": {"enum": ["voice", "column"]}, "description": "what columns say together, or shared out to them"},
     "key": {"schema": {"type": "string"}, "description": "which request it is, as the header Idempotency-Key"},
     "unless": {"schema": {"type": "string"}, "description": "the version that is known: nothing is sent again"},
     "of": {"schema": {"type": "string"}, "description": "the key of what is to be forgotten, without a body"},
 }
-_NOTES = {"Candide-Notes": {"schema": {"type": "string"}, "description": "JSON: what candide predict would warn of"}}
+_NOTES_HEADER = {
+    "Candide-Notes": {"schema": {"type": "string"}, "description": "JSON: what candide predict would warn of"}
+}
 
 
-def openapi(
+def build_openapi(
     endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None, target: str | None = None
 ) -> dict[str, Any]:
     """The description for programs. ``private``: whether all requests need the token; None where there is none.
@@ -35,18 +37,18 @@ def openapi(
     """
     paths: dict[str, dict[str, Any]] = {}
     for one in endpoints:
-        paths.setdefault(one.path.replace(NAME, name), {})[one.method.lower()] = _operation(one, private)
+        paths.setdefault(one.path.replace(MODEL_PLACEHOLDER, name), {})[one.method.lower()] = _operation(one, private)
     schemes = {} if private is None else {"token": {"type": "http", "scheme": "bearer"}}
     problem = {
         "description": "What is wrong with the request (RFC 9457)",
-        "content": {"application/problem+json": {"schema": ref("Problem")}},
+        "content": {"application/problem+json": {"schema": schema_ref("Problem")}},
     }
     return {
         "openapi": "3.1.0",
         "info": {"title": f"candide: {name}", "version": __version__},
         "paths": paths,
         "components": {
-            "schemas": schemas(scorer, target),
+            "schemas": build_schemas(scorer, target),
             "responses": {"Problem": problem},
             "securitySchemes": schemes,
         },
@@ -54,39 +56,48 @@ def openapi(
 
 
 def _operation(one: Endpoint, private: bool | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"summary": one.about, "operationId": f"{one.method.lower()}{one.path.replace('/', '_')}"}
-    wrong = [*_WRONG["any"], *(_WRONG["body"] if one.takes else ()), *(_WRONG["change"] if one.changes else ())]
+    told: dict[str, Any] = {"summary": one.summary, "operationId": f"{one.method.lower()}{one.path.replace('/', '_')}"}
+    wrong = [
+        *_ERROR_STATUSES["any"],
+        *(_ERROR_STATUSES["body"] if one.request_schema else ()),
+        *(_ERROR_STATUSES["change"] if one.changes_model else ()),
+    ]
     problem = {"$ref": "#/components/responses/Problem"}
     answer: dict[str, Any] = {"description": "the answer", "content": _answers(one)}
-    if one.takes and not one.changes:
-        answer["headers"] = _NOTES
+    if one.request_schema and not one.changes_model:
+        answer["headers"] = _NOTES_HEADER
     told["responses"] = {"200": answer, **dict.fromkeys(sorted(wrong), problem)}
-    if private is not None and (one.changes or (private and not one.probe)):
+    if private is not None and (one.changes_model or (private and not one.is_probe)):
         told["security"] = [{"token": []}]
-    if one.query:
-        told["parameters"] = [{"name": name, "in": "query", **_QUERY[name]} for name in one.query]
-    if one.takes:
-        rows: dict[str, Any] = {kind: {} for kind in (LINES, CSV, ARROW)} if one.rows else {}
-        told["requestBody"] = {"required": "of" not in one.query, "content": {JSON: {"schema": ref(one.takes)}, **rows}}
+    if one.query_parameters:
+        told["parameters"] = [{"name": name, "in": "query", **_QUERY_PARAMETERS[name]} for name in one.query_parameters]
+    if one.request_schema:
+        rows: dict[str, Any] = {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if one.accepts_tables else {}
+        told["requestBody"] = {
+            "required": "of" not in one.query_parameters,
+            "content": {JSON: {"schema": schema_ref(one.request_schema)}, **rows},
+        }
     return told
 
 
 def _answers(one: Endpoint) -> dict[str, Any]:
     """The formats of an answer: its media type, or JSON of a schema; where any is written, the others as well."""
-    if "/" in one.gives:
-        return {one.gives: {"schema": {"type": "string"}}}
-    others: dict[str, Any] = {kind: {} for kind in (LINES, CSV, ARROW)} if one.gives == "Predictions" else {}
-    return {JSON: {"schema": ref(one.gives)}, **others}
+    if "/" in one.response_schema:
+        return {one.response_schema: {"schema": {"type": "string"}}}
+    others: dict[str, Any] = (
+        {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if one.response_schema == "Predictions" else {}
+    )
+    return {JSON: {"schema": schema_ref(one.response_schema)}, **others}
 
 
-def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) -> bytes:
+def render_docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) -> bytes:
     """The description for people; ``host`` is by what name they ask."""
     lines = [
-        f"<tr><td>{one.method}</td><td><code>{_breaking(one.path.replace(NAME, name))}</code></td>"
-        f"<td>{escape(one.about)}</td></tr>"
+        f"<tr><td>{one.method}</td><td><code>{_breakable_path(one.path.replace(MODEL_PLACEHOLDER, name))}</code></td>"
+        f"<td>{escape(one.summary)}</td></tr>"
         for one in endpoints
     ]
-    row = encode(example(scorer.fitted)).decode()
+    row = encode(example_row(scorer.fitted)).decode()
     call = f"curl -H 'content-type: application/json' -d {shlex.quote(row)} http://{host or 'localhost:8000'}/predict"
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
@@ -103,10 +114,10 @@ def docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) ->
     ).encode()
 
 
-def _breaking(path: str) -> str:
+def _breakable_path(path: str) -> str:
     """A path that a narrow page breaks after a slash, and nowhere else.
 
-    >>> _breaking("/v2/models/<m>")
+    >>> _breakable_path("/v2/models/<m>")
     '/v2/<wbr>models/<wbr>&lt;m&gt;'
     """
     return "/" + escape(path[1:]).replace("/", "/<wbr>")

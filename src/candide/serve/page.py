@@ -1,8 +1,8 @@
 """The page at the root of a server: a form of the model's columns, what it makes of them, and where it may be taught.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> [field["kind"] for field in fields(Scorer(Fitted(garden())))]
+>>> from candide.model.fitted import FittedModel
+>>> [field["kind"] for field in form_fields(Scorer(FittedModel(garden())))]
 ['number', 'number', 'number', 'level', 'level']
 """
 
@@ -13,49 +13,51 @@ from importlib.resources import files
 from math import floor
 from typing import Any
 
-from candide import wording
-from candide.serve.exchange import Response
+from candide import formatting
+from candide.serve.http import Response
 from candide.serve.scorer import Scorer
 
-_LEVELS = 1000  # of a column that are offered
+_MAX_LEVELS = 1000  # of a column that are offered
 # Nothing is loaded from elsewhere, and nothing is sent there, whatever the names of columns and classes hold.
-_POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
 )
 
 
-def fields(scorer: Scorer) -> list[dict[str, Any]]:
+def form_fields(scorer: Scorer) -> list[dict[str, Any]]:
     """Return what the form asks for: each column with its kind, its levels or its range, and a typical value."""
     found: dict[Any, dict[str, Any]] = {}
     dates = scorer.fitted.dates
     for part in scorer.reader.plan.parts:
         for name, encoding in zip(part.columns, part.encodings, strict=False):
-            told = found.setdefault(name, {"name": str(name), "kind": encoding.kind})
+            told = found.setdefault(name, {"name": str(name), "kind": encoding.value_kind})
             told["kind"] = "date" if name in dates else told["kind"]
-            if encoding.kind == "level" and "levels" not in told:
-                told["levels"] = [_plain(level) for level in encoding.labels.values[:_LEVELS]]  # type: ignore[attr-defined]
-            elif (extent := encoding.extent()) is not None and "low" not in told:
+            if encoding.value_kind == "level" and "levels" not in told:
+                told["levels"] = [_plain(level) for level in encoding.labels.values[:_MAX_LEVELS]]  # type: ignore[attr-defined]
+            elif (extent := encoding.value_range()) is not None and "low" not in told:
                 told["low"], told["high"] = map(float, extent)
-    for name, value in scorer.typical.items():
-        found[name]["value"] = _shown(value, found[name]["kind"])
+    for name, value in scorer.typical_values.items():
+        found[name]["value"] = _field_value(value, found[name]["kind"])
     return [found[name] for name in scorer.reader.plan.columns]
 
 
-def _shown(value: Any, kind: str) -> Any:
+def _field_value(value: Any, kind: str) -> Any:
     """Return a typical value as a field of the form shows it."""
     if kind == "date":
-        return str(wording.date(float(floor(value))))
+        return str(formatting.date_from_days(float(floor(value))))
     return float(f"{value:.5g}") if kind == "number" else _plain(value)
 
 
-def page(scorer: Scorer, name: str, target: str | None) -> Response:
+def render_form(scorer: Scorer, name: str, target: str | None) -> Response:
     """The page; ``target`` is the column of the labels where the model learns."""
-    known: dict[str, Any] = {"fields": fields(scorer), "target": target}
+    known: dict[str, Any] = {"fields": form_fields(scorer), "target": target}
     known["classes"] = [_plain(label) for label in scorer.labels]
     known["names"] = list(map(str, scorer.labels))  # as answers name their probabilities
     told = json.dumps(known).replace("<", "\\u003c")  # so that no name ends the script
     text = _template().replace("{{name}}", escape(name)).replace("{{known}}", told)
-    return Response(text.encode(), "text/html; charset=utf-8", headers=(("content-security-policy", _POLICY),))
+    return Response(
+        text.encode(), "text/html; charset=utf-8", headers=(("content-security-policy", _CONTENT_SECURITY_POLICY),)
+    )
 
 
 @cache

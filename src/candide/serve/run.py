@@ -16,14 +16,14 @@ from typing import Any
 from candide.errors import InputError, MissingLibraryError
 from candide.kernels import threads
 from candide.serve.application import Application
-from candide.serve.connections import IDLE_SECONDS, bounded_protocol
+from candide.serve.connections import IDLE_SECONDS, make_bounded_protocol
 from candide.serve.formats import encode
 
-_DRAIN = 30  # seconds that requests have to end
-_REST = 5  # more until the process ends whatever still runs: what was answered is on the disk by then
+_SHUTDOWN_SECONDS = 30  # seconds that requests have to end
+_FINAL_SECONDS = 5  # more until the process ends whatever still runs: what was answered is on the disk by then
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """The socket of an address, before anything is made for it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -42,7 +42,7 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
     if is_loopback(host):  # so that no page can reach it by a name of its own that leads here
         application.hosts = frozenset({b"localhost", b"127.0.0.1", b"[::1]", host.encode(), f"[{host}]".encode()})
     name = f"[{host}]" if ":" in host else host
-    end = threading.Timer(_DRAIN + _REST, os._exit, (0,))
+    end = threading.Timer(_SHUTDOWN_SECONDS + _FINAL_SECONDS, os._exit, (0,))
     end.daemon = True
     ends = iter([end])
 
@@ -57,11 +57,11 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
                 timer.start()
 
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False, "date_header": False}
-    times = {"timeout_graceful_shutdown": _DRAIN, "timeout_keep_alive": IDLE_SECONDS}
-    how = {**times, "ws": "none", "http": bounded_protocol(), **quiet}
+    times = {"timeout_graceful_shutdown": _SHUTDOWN_SECONDS, "timeout_keep_alive": IDLE_SECONDS}
+    how = {**times, "ws": "none", "http": make_bounded_protocol(), **quiet}
     server = Server(uvicorn.Config(application, **how))
     before = {one: signal.signal(one, server.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)}
-    log, lines = logging.getLogger("uvicorn"), _Lines(logging.WARNING)
+    log, lines = logging.getLogger("uvicorn"), _JsonLogHandler(logging.WARNING)
     log.addHandler(lines)
     try:
         ready(f"http://{name}:{listening.getsockname()[1]}")
@@ -75,11 +75,13 @@ def run(application: Application, listening: socket.socket, host: str, ready: Ca
             signal.signal(one, handler)
 
 
-class _Lines(logging.Handler):
+class _JsonLogHandler(logging.Handler):
     """What the library that speaks HTTP says, as lines of JSON like all others."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        to_stderr({"time": round(time.time(), 3), "level": record.levelname.lower(), "message": record.getMessage()})
+        log_to_stderr(
+            {"time": round(time.time(), 3), "level": record.levelname.lower(), "message": record.getMessage()}
+        )
 
 
 def _uvicorn() -> Any:
@@ -90,13 +92,16 @@ def _uvicorn() -> Any:
     return uvicorn
 
 
-def check_host(host: str, has_token: bool, told: bool) -> None:
+def check_host(host: str, has_token: bool, is_public: bool) -> None:
     """Refuse to listen where others can ask, if nobody said that they may.
 
-    >>> check_host("127.0.0.1", has_token=False, told=False), check_host("0.0.0.0", has_token=True, told=False)
+    >>> (
+    ...     check_host("127.0.0.1", has_token=False, is_public=False),
+    ...     check_host("0.0.0.0", has_token=True, is_public=False),
+    ... )
     (None, None)
     """
-    if not (is_loopback(host) or has_token or told):
+    if not (is_loopback(host) or has_token or is_public):
         what = f"{host} can be reached from other machines, and there is no token"
         raise InputError(what, value=host, remedy="pass --token (or CANDIDE_TOKEN), or --public to let anyone ask")
 
@@ -113,6 +118,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def to_stderr(facts: dict[str, Any]) -> None:
+def log_to_stderr(record: dict[str, Any]) -> None:
     """The facts of a request as a line of JSON."""
-    sys.stderr.write(encode(facts).decode() + "\n")
+    sys.stderr.write(encode(record).decode() + "\n")

@@ -3,33 +3,37 @@
 from typing import Any
 
 from candide.serve.scorer import Scorer
-from candide.tasks.wanted import example
+from candide.store.input_schema import example_row
 
 Schema = dict[str, Any]
-_TEXT, _COUNT, _TRUTH = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
+_TEXT, _COUNT, _BOOLEAN = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
 _VALUE = {"type": ["number", "string", "boolean", "null"]}
-_KINDS: dict[str, Schema] = {
+_VALUE_SCHEMAS: dict[str, Schema] = {
     "number": {"type": ["number", "string", "boolean", "null"], "description": "a number, or text that spells one"},
     "level": _VALUE,
     "text": {"type": ["string", "null"]},
 }
 _DATATYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64",
               "BYTES"]  # fmt: skip
-_MOST = 100  # columns of which a row that is alone must have one; of more this is not said
+_MAX_REQUIRED_COLUMNS = 100  # columns of which a row that is alone must have one; of more this is not said
 
 
-def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
+def build_schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
     """Every schema by its name. ``target`` is the column of labels, where the model learns."""
-    kinds, row = scorer.wanted.kinds, example(scorer.fitted)
-    columns = {name: _KINDS[kind] for name, kind in kinds.items()}
-    some = {"anyOf": [{"required": [name]} for name in kinds]} if 0 < len(kinds) <= _MOST else {}
+    kinds, row = scorer.input_schema.column_types, example_row(scorer.fitted)
+    columns = {name: _VALUE_SCHEMAS[kind] for name, kind in kinds.items()}
+    some = {"anyOf": [{"required": [name]} for name in kinds]} if 0 < len(kinds) <= _MAX_REQUIRED_COLUMNS else {}
     label = {"type": ["string", "number", "boolean", "null"], "description": "null where the row is left open"}
     scored = {"prediction": label, **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in scorer.classes}}
     scored |= {"log_density": {"type": ["number", "null"]}}
-    warned = {"warnings": _list(ref("Warning"), description="on the columns of all rows; in a list, of its first row")}
+    warned = {
+        "warnings": _list(schema_ref("Warning"), description="on the columns of all rows; in a list, of its first row")
+    }
     known = {
         "Row": _object(columns, [], additionalProperties=_VALUE, example=row),
-        "Rows": {"oneOf": [{"allOf": [ref("Row"), some]} if some else ref("Row"), _list(ref("Row"))]},
+        "Rows": {
+            "oneOf": [{"allOf": [schema_ref("Row"), some]} if some else schema_ref("Row"), _list(schema_ref("Row"))]
+        },
         "Prediction": _object(scored | warned, list(scored)),
         "Warning": _warning(),
         "Predictions": _one_or_many("Prediction"),
@@ -38,11 +42,11 @@ def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
             {"prediction": label, "log_odds": {"type": ["number", "null"]}, **warned}, ["prediction", "log_odds"]
         ),
         "Columns": _columns(),
-        "Live": _object({"live": _TRUTH}, ["live"]),
-        "Ready": _object({"ready": _TRUTH}, ["ready"]),
+        "Live": _object({"live": _BOOLEAN}, ["live"]),
+        "Ready": _object({"ready": _BOOLEAN}, ["ready"]),
         "Server": _object({"name": _TEXT, "version": _TEXT, "extensions": _list(_TEXT)}, ["name", "version"]),
         "Object": {"type": "object"},
-        "Peers": _list(_object({"peer": _TEXT, "rows": {"type": "number"}, "self": _TRUTH}, ["peer", "rows"])),
+        "Peers": _list(_object({"peer": _TEXT, "rows": {"type": "number"}, "self": _BOOLEAN}, ["peer", "rows"])),
         "Problem": _problem(),
         **_mlflow(row),
         **_open_inference(row),
@@ -50,14 +54,14 @@ def schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
     if target is not None:
         labelled = {**columns, target: {"type": ["string", "number", "boolean"], "examples": scorer.labels[:20]}}
         lesson = {**row, target: scorer.labels[0]}
-        told = {"key": _TEXT, "rows": _COUNT, "again": _TRUTH, "model_rows": {"type": "number"}}
+        told = {"key": _TEXT, "rows": _COUNT, "again": _BOOLEAN, "model_rows": {"type": "number"}}
         known["Labelled"] = _object(labelled, list(labelled), additionalProperties=_VALUE, example=lesson)
         known["Lessons"] = _one_or_many("Labelled")
         known["Outcome"] = _object(told | warned, ["key", "rows", "again"])
     return known
 
 
-def ref(name: str) -> Schema:
+def schema_ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -70,7 +74,7 @@ def _list(items: Schema, **more: Any) -> Schema:
 
 
 def _one_or_many(name: str) -> Schema:
-    return {"oneOf": [ref(name), _list(ref(name))]}
+    return {"oneOf": [schema_ref(name), _list(schema_ref(name))]}
 
 
 def _problem() -> Schema:
@@ -86,23 +90,23 @@ def _warning() -> Schema:
 
 
 def _columns() -> Schema:
-    one = _object({"name": _TEXT, "kind": {"enum": list(_KINDS)}}, ["name", "kind"])
-    said = {"target": {"type": ["string", "null"]}, "missing": _list(_TEXT), "spelled": {"type": "object"}}
+    one = _object({"name": _TEXT, "kind": {"enum": list(_VALUE_SCHEMAS)}}, ["name", "kind"])
+    said = {"target": {"type": ["string", "null"]}, "missing": _list(_TEXT), "text_formats": {"type": "object"}}
     return _object({"columns": _list(one), **said}, ["columns", *said])
 
 
 def _mlflow(row: dict[str, Any]) -> dict[str, Schema]:
     split = {"columns": _list(_TEXT, uniqueItems=True), "data": _list(_list(_VALUE))}
-    rows = {"oneOf": [_list(ref("Row")), {"type": "object", "additionalProperties": _list(_VALUE)}]}
+    rows = {"oneOf": [_list(schema_ref("Row")), {"type": "object", "additionalProperties": _list(_VALUE)}]}
     whole = _object({**split, "index": {}}, list(split), additionalProperties=False)
-    ways = {"dataframe_split": whole, "dataframe_records": _list(ref("Row"))}
+    ways = {"dataframe_split": whole, "dataframe_records": _list(schema_ref("Row"))}
     ways = {
         name: {"anyOf": [way, {"type": "null"}]} for name, way in {**ways, "inputs": rows, "instances": rows}.items()
     }
     ways |= {"params": {}, "signature_name": {}}
     told = {"description": "rows in one of four ways", "additionalProperties": False}
     asked = {"dataframe_split": {"columns": list(row), "data": [list(row.values())]}}
-    answer = _object({"predictions": _list(_VALUE), "warnings": _list(ref("Warning"))}, ["predictions"])
+    answer = _object({"predictions": _list(_VALUE), "warnings": _list(schema_ref("Warning"))}, ["predictions"])
     return {"Invocation": _object(ways, [], minProperties=1, example=asked, **told), "Labels": answer}
 
 
@@ -122,11 +126,11 @@ def _open_inference(row: dict[str, Any]) -> dict[str, Schema]:
     outputs = {"anyOf": [_list(asked), {"type": "null"}]}
     inference = {
         "id": {"type": ["string", "null"]},
-        "inputs": _list(ref("Tensor")),
+        "inputs": _list(schema_ref("Tensor")),
         "outputs": outputs,
         "parameters": {"type": "object"},
     }
-    answer = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(ref("Tensor"))}
+    answer = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(schema_ref("Tensor"))}
     answer |= {"parameters": _object({"warnings": {"type": "string", "description": "one a line"}}, [])}
     return {
         "Tensor": _object(tensor, ["name", "shape", "datatype"], additionalProperties=False),

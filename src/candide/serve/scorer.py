@@ -1,10 +1,10 @@
 """Scorer: what a server knows of its model, made once: how rows are read, and the names of what it answers.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> scorer = Scorer(Fitted(garden(), target="herb"))
+>>> from candide.model.fitted import FittedModel
+>>> scorer = Scorer(FittedModel(garden(), target="herb"))
 >>> plant = {"height_cm": 21.0, "leaf_mm": 8.0, "flowers": 14, "soil": "mud", "scented": "yes"}
->>> answer, remarks = scorer.one(plant)
+>>> answer, remarks = scorer.score_row(plant)
 >>> answer["prediction"], round(answer["p_thyme"], 2), [remark.column for remark in remarks]
 ('thyme', 1.0, ['soil'])
 """
@@ -17,98 +17,100 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Floats
+from candide.data.notes import Note
+from candide.engines.scoring import score_blocks
 from candide.errors import InputError
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 from candide.model.plan import Plan
-from candide.rows.blocks import Floats
-from candide.rows.remarks import Remark
-from candide.serve.rows import Reader
-from candide.tasks.scoring import scored_blocks
-from candide.tasks.wanted import Wanted
+from candide.serve.rows import RowReader
+from candide.store.input_schema import InputSchema
 
 
 @dataclass(frozen=True)
-class Scored:
-    """The scored table of some rows, column by column, as :func:`candide.tasks.predict` names them."""
+class ScoredColumns:
+    """The scored table of some rows, column by column, as :func:`candide.operations.predict` names them."""
 
     names: list[str]
     columns: list[list[Any]]  # labels as they are, numbers, or None
     labels: list[Any]  # of all classes
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[dict[str, Any]]:
         return [dict(zip(self.names, row, strict=True)) for row in zip(*self.columns, strict=True)]
 
 
 class Scorer:
     """One model, ready to answer. It never changes: another model has another."""
 
-    def __init__(self, fitted: Fitted):
+    def __init__(self, fitted: FittedModel):
         self.fitted = fitted
         if not len(fitted.labels):
             raise InputError("this model has no rows left, and so no class", remedy="count rows into it")
-        self.model, self.rule, self.reader = fitted.model, fitted.rule, Reader(fitted)
+        self.model, self.decision_rule, self.reader = fitted.model, fitted.decision_rule, RowReader(fitted)
         self.labels = fitted.labels.array.tolist()
         self.classes = [f"p_{label}" for label in self.labels]
         self.names = ["prediction", *self.classes, "log_density"]
         _check_distinct(self.classes, "classes", "the answers")
         self._has_density = all(law.has_density for law in self.model.distributions)
-        self._known = frozenset(self.reader.names)
+        self._column_names = frozenset(self.reader.names)
         self._levels = _levels(self.reader.plan)
 
-    def one(self, row: Mapping[str, Any]) -> tuple[dict[str, Any], list[Remark]]:
+    def score_row(self, row: Mapping[str, Any]) -> tuple[dict[str, Any], list[Note]]:
         """The answer to one row, and what to know of the row."""
-        blocks = self.reader.one(row)
+        blocks = self.reader.read_row(row)
         strange = any((blocks[i][0] >= sizes).any() for i, sizes in self._levels.items())
-        plain = not strange and row.keys() == self._known
-        remarks = [] if plain else self.reader.remarks(row.keys(), blocks)
-        log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
-        winner = int((log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior))[0])
+        plain = not strange and row.keys() == self._column_names
+        remarks = [] if plain else self.reader.notes(row.keys(), blocks)
+        log_posterior, density = score_blocks(self.reader.plan, self.model, blocks)
+        winner = int(
+            (log_posterior.argmax(axis=1) if self.decision_rule is None else self.decision_rule(log_posterior))[0]
+        )
         values = [self.labels[winner] if winner >= 0 else None, *np.exp(log_posterior[0]).tolist()]
         values.append(float(density[0]) if self._has_density else None)
         return dict(zip(self.names, values, strict=True)), remarks
 
-    def many(self, columns: Mapping[str, Any], n_rows: int) -> tuple[Scored, list[Remark]]:
+    def score_columns(self, columns: Mapping[str, Any], n_rows: int) -> tuple[ScoredColumns, list[Note]]:
         """The answer to rows given by their columns."""
         if not n_rows:
-            return Scored(self.names, [[] for _ in self.names], self.labels), []
-        blocks = self.reader.many(columns, n_rows)
-        remarks = self.reader.remarks(columns.keys(), blocks)
-        log_posterior, density = scored_blocks(self.reader.plan, self.model, blocks)
+            return ScoredColumns(self.names, [[] for _ in self.names], self.labels), []
+        blocks = self.reader.read_columns(columns, n_rows)
+        remarks = self.reader.notes(columns.keys(), blocks)
+        log_posterior, density = score_blocks(self.reader.plan, self.model, blocks)
         return self._table(log_posterior, density), remarks
 
-    def _table(self, log_posterior: Floats, density: Floats) -> Scored:
-        winner = log_posterior.argmax(axis=1) if self.rule is None else self.rule(log_posterior)
+    def _table(self, log_posterior: Floats, density: Floats) -> ScoredColumns:
+        winner = log_posterior.argmax(axis=1) if self.decision_rule is None else self.decision_rule(log_posterior)
         labels = [*self.labels, None]
         given = [labels[code] for code in winner.tolist()]
         last: list[Any] = density.tolist() if self._has_density else [None] * len(density)
-        return Scored(self.names, [given, *np.exp(log_posterior.T).tolist(), last], self.labels)
+        return ScoredColumns(self.names, [given, *np.exp(log_posterior.T).tolist(), last], self.labels)
 
     @cached_property
-    def typical(self) -> dict[Any, Any]:
+    def typical_values(self) -> dict[Any, Any]:
         """A typical value of each column, where one is known."""
-        from candide.explain.typical_values import typical_values
+        from candide.explain.typical_values import find_typical_values
 
-        return typical_values(self.fitted)
+        return find_typical_values(self.fitted)
 
     @cached_property
-    def wanted(self) -> Wanted:
+    def input_schema(self) -> InputSchema:
         """The columns of the model, and how they are read."""
-        return Wanted.of(self.fitted)
+        return InputSchema.from_model(self.fitted)
 
     @cached_property
-    def page(self) -> bytes:
+    def report_page(self) -> bytes:
         """The report of the model as a page."""
-        from candide.report.make import make
+        from candide.report.build import build_report
 
-        return make(self.fitted).text.encode()
+        return build_report(self.fitted).text.encode()
 
     @cached_property
-    def summary(self) -> bytes:
+    def model_summary(self) -> bytes:
         """What ``candide show --json`` tells."""
         from candide.report import json, summary
 
-        return json.dumps(summary.of_model(self.fitted)).encode()
+        return json.dumps(summary.summarize_model(self.fitted)).encode()
 
 
 def _check_distinct(names: Sequence[str], what: str, where: str) -> None:
@@ -118,11 +120,11 @@ def _check_distinct(names: Sequence[str], what: str, where: str) -> None:
         raise InputError(f"two {what} are both named {twice!r} in {where}", value=twice, remedy="rename one of them")
 
 
-def check_names(fitted: Fitted) -> None:
+def check_names(fitted: FittedModel) -> None:
     """Refuse a model whose names cannot be sent: not valid Unicode, or two columns that are written alike.
 
     >>> from candide.demo import garden
-    >>> check_names(Fitted(garden()))
+    >>> check_names(FittedModel(garden()))
     """
     columns = list(map(str, fitted.plan.columns))
     _check_distinct(columns, "columns", "requests")
@@ -130,7 +132,7 @@ def check_names(fitted: Fitted) -> None:
         _check_unicode(text)
     for part in fitted.plan.parts:
         for name, encoding in zip(part.columns, part.encodings, strict=False):
-            for level in encoding.labels.values if encoding.kind == "level" else ():  # type: ignore[attr-defined]
+            for level in encoding.labels.values if encoding.value_kind == "level" else ():  # type: ignore[attr-defined]
                 _check_unicode(str(level), column=str(name))
 
 
@@ -148,9 +150,9 @@ def _levels(plan: Plan) -> dict[int, NDArray]:
     met: set[Any] = set()
     found = {}
     for i, part in enumerate(plan.parts):
-        own = [e.as_written and (name, e) not in met for name, e in part.coded]
+        own = [e.is_read_as_text and (name, e) not in met for name, e in part.coded_columns]
         if any(own):
             most = np.iinfo(np.int32).max
             found[i] = np.array([len(known) if new else most for new, known in zip(own, part.levels, strict=True)])
-            met.update(part.coded)
+            met.update(part.coded_columns)
     return found

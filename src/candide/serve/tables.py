@@ -1,6 +1,6 @@
 r"""Tables that come in whole: CSV and Arrow streams, as Arrow has them; what could not be meant, or grows, is refused.
 
->>> of_csv(b"age\n30\n\n41\n", Limits()).to_pydict()  # as predict reads it: of one column an empty line is a row
+>>> read_csv_body(b"age\n30\n\n41\n", Limits()).to_pydict()  # as predict reads it: of one column an empty line is a row
 {'age': ['30', None, '41']}
 """
 
@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 
 from candide.serve.limits import Limits
-from candide.serve.problem import Problem
+from candide.serve.problem import RequestProblem
 
-_SHAPE = "send a line of names, then a line for each row, with commas between"
+_CSV_REMEDY = "send a line of names, then a line for each row, with commas between"
 _DICTIONARY, _BATCH = 2, 3  # kinds of Arrow messages
 # A quote that opens a field (one amid others is a letter) until that which closes it; where none does, or more of the
 # field follows, the group is there.
 _QUOTED = re.compile(rb'"(?<![^,\r\n]")[^"]*+(?:""[^"]*+)*+(?:"(?![^,\r\n])|())')
 
 
-def of_csv(body: bytes, limits: Limits) -> Any:
+def read_csv_body(body: bytes, limits: Limits) -> Any:
     """Text, which the model reads as its own rows were read; an empty cell is missing."""
     import pyarrow as pa
     from pyarrow import csv
 
     if not body.removeprefix(BOM_UTF8).strip():
-        raise Problem(400, "the body is empty", remedy=_SHAPE)
+        raise RequestProblem(400, "the body is empty", remedy=_CSV_REMEDY)
     _check_quotes(body)
     raw = body.lstrip(b"\r\n")
     raw = raw if raw.endswith((b"\r", b"\n")) else raw + b"\n"
@@ -50,7 +50,7 @@ def of_csv(body: bytes, limits: Limits) -> Any:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError, plain.Error) as error:
-        raise Problem(400, f"this is not CSV: {error}", remedy=_SHAPE) from None
+        raise RequestProblem(400, f"this is not CSV: {error}", remedy=_CSV_REMEDY) from None
     limits.check(table.num_rows, table.num_columns)
     return table
 
@@ -61,33 +61,33 @@ def _check_quotes(body: bytes) -> None:
         if field[1] is not None:
             line = body.count(b"\n", 0, field.start()) + 1
             what = f"line {line}: a quote is opened there, and not closed"
-            raise Problem(400, what, value=line, remedy="mend the line; within quotes a quote is written twice")
+            raise RequestProblem(400, what, value=line, remedy="mend the line; within quotes a quote is written twice")
 
 
 def _check_names(names: list[str], limits: Limits) -> None:
     limits.check(0, len(names))
     for name, times in Counter(names).items():
         if times > 1:
-            raise Problem(422, f"two columns are called {name!r}", column=name, remedy="rename one of them")
+            raise RequestProblem(422, f"two columns are called {name!r}", column=name, remedy="rename one of them")
 
 
-def of_stream(body: bytes, limits: Limits) -> Any:
+def read_arrow_body(body: bytes, limits: Limits) -> Any:
     """A table of an Arrow stream."""
     import pyarrow as pa
 
     try:
         if any(_is_compressed(message.metadata) for message in pa.ipc.MessageReader.open_stream(pa.py_buffer(body))):
-            raise Problem(415, "this Arrow stream is compressed", remedy="write it without compression")
+            raise RequestProblem(415, "this Arrow stream is compressed", remedy="write it without compression")
         with pa.ipc.open_stream(pa.py_buffer(body)) as stream:
             _check_names(stream.schema.names, limits)
             table = stream.read_all()
         limits.check(table.num_rows, table.num_columns)
         table.validate(full=True)  # or a wrong offset would be read as if it were there
     except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-        raise Problem(
+        raise RequestProblem(
             400, f"this is no Arrow stream: {error}", remedy="send what pyarrow.ipc.new_stream writes"
         ) from None
-    _check_values(table, limits.body)
+    _check_values(table, limits.max_body_bytes)
     return table
 
 
@@ -98,11 +98,11 @@ def _check_values(table: Any, most: int) -> None:
         if not _is_flat(column.type):
             what = f"column {name!r}: its values are of the type {column.type}"
             remedy = "send a column of numbers, text, truths or dates, or leave it out"
-            raise Problem(422, what, column=name, value=str(column.type), remedy=remedy)
-        size += sum(map(_written_out, column.chunks))
+            raise RequestProblem(422, what, column=name, value=str(column.type), remedy=remedy)
+        size += sum(map(_expanded_bytes, column.chunks))
         if size > most:
             what, remedy = f"{size:,} bytes of text, each row's by itself", f"send at most {most:,} at a time"
-            raise Problem(413, what, column=name, value=size, remedy=remedy)
+            raise RequestProblem(413, what, column=name, value=size, remedy=remedy)
 
 
 def _is_flat(kind: Any) -> bool:
@@ -113,7 +113,7 @@ def _is_flat(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
 
 
-def _written_out(chunk: Any) -> int:
+def _expanded_bytes(chunk: Any) -> int:
     """How many bytes the texts of a column are, of which several rows may share one; 0 where they cannot."""
     import pyarrow as pa
     import pyarrow.compute as pc

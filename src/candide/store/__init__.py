@@ -1,19 +1,19 @@
 """Store: a model file."""
 
-from candide.files import locked
-from candide.store.container import is_model
-from candide.store.file import DETAILS, FORMAT, ModelFileError, digest, dumps, load, loads, save, update
+from candide.files import lock_file
+from candide.store.container import is_model_file
+from candide.store.file import DETAILS, FORMAT, ModelFileError, dumps, load, loads, model_digest, save, update_file
 
 __all__ = [
     "DETAILS",
     "FORMAT",
     "ModelFileError",
-    "digest",
     "dumps",
-    "is_model",
+    "is_model_file",
     "load",
     "loads",
-    "locked",
+    "lock_file",
+    "model_digest",
     "save",
-    "update",
+    "update_file",
 ]

@@ -7,11 +7,11 @@
 It is written and read by hand: the layout is this simple, importing one more library would cost more than loading
 a small model, and a file from a stranger is checked here, field by field, before anything is made of it.
 
->>> file = b"".join(bytes(piece) for piece in pack({"format": 1}, {"n": np.array([1.0, 2.0])}))
->>> header, arrays = unpack(memoryview(file), verify=True)
+>>> file = b"".join(bytes(piece) for piece in pack_container({"format": 1}, {"n": np.array([1.0, 2.0])}))
+>>> header, arrays = unpack_container(memoryview(file), verify=True)
 >>> header, arrays["n"].tolist()
 ({'format': 1}, [1.0, 2.0])
->>> unpack(memoryview(file[:-3]), verify=True)
+>>> unpack_container(memoryview(file[:-3]), verify=True)
 Traceback (most recent call last):
     ...
 candide.errors.ModelFileError: array 'checksum' does not lie where its shape says, or not within the file
@@ -35,11 +35,11 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "U8": np.dtype("u1"),
 }
-_SEAL = "checksum"
-_MARK = b'"__metadata__":{"candide":'
+_CHECKSUM_KEY = "checksum"
+_HEADER_START = b'"__metadata__":{"candide":'
 
 
-def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
+def pack_container(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
     """The pieces of a file, one after another. The same header and arrays give the same bytes on any machine."""
     entries: dict[str, Any] = {"__metadata__": {"candide": _json(header)}}
     pieces, at = [], 0
@@ -51,7 +51,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
             at += array.nbytes
     if len(entries) != len(arrays) + 1:
         raise InputError("a model file keeps arrays of float64, int64, int32 and bytes only")
-    entries[_SEAL] = {"data_offsets": [at, at + 8], "dtype": "U8", "shape": [8]}
+    entries[_CHECKSUM_KEY] = {"data_offsets": [at, at + 8], "dtype": "U8", "shape": [8]}
     text = _json(entries).encode()
     text += b" " * (-len(text) % 8)  # so that the numbers lie at multiples of eight
     if len(text) > LARGEST_HEADER:
@@ -66,13 +66,13 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> list[Any]:
     return [head, *pieces, zlib.crc32(head).to_bytes(4, "little") + data.to_bytes(4, "little")]
 
 
-def is_model(path: str | os.PathLike) -> bool:
+def is_model_file(path: str | os.PathLike) -> bool:
     """Whether a file begins as a model file does: with a header in which Candide has its own."""
     if not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        return size <= LARGEST_HEADER and _MARK in file.read(size)
+        return size <= LARGEST_HEADER and _HEADER_START in file.read(size)
 
 
 def _json(value: Any) -> str:
@@ -82,31 +82,36 @@ def _json(value: Any) -> str:
         raise InputError("a setting of this model is not a finite number, and cannot be kept in a file") from None
 
 
-def unpack(file: memoryview, *, verify: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
+def unpack_container(file: memoryview, *, verify: bool) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Header and arrays of a file; the arrays are views. ``verify`` reads all of it for the checksum."""
     size = int.from_bytes(file[:8], "little")
     if len(file) < 16 or size > min(LARGEST_HEADER, len(file) - 16):
         raise ModelFileError("not a whole Candide model file")
-    entries = parse(bytes(file[8 : 8 + size]))
+    entries = parse_json(bytes(file[8 : 8 + size]))
     data = file[8 + size :]
     notes = entries.pop("__metadata__", None)
     if not isinstance(notes, dict) or not isinstance(notes.get("candide"), str):
         raise ModelFileError("not a Candide model file: its header has no word of it")
     arrays = _views(entries, data)
-    seal = arrays.pop(_SEAL, None)
-    if seal is None or seal.shape != (8,) or seal.dtype != np.uint8 or entries[_SEAL]["data_offsets"][1] != len(data):
+    seal = arrays.pop(_CHECKSUM_KEY, None)
+    if (
+        seal is None
+        or seal.shape != (8,)
+        or seal.dtype != np.uint8
+        or entries[_CHECKSUM_KEY]["data_offsets"][1] != len(data)
+    ):
         raise ModelFileError("the file has no checksum at its end")
     if zlib.crc32(file[: 8 + size]) != int.from_bytes(seal[:4].tobytes(), "little"):
         raise ModelFileError("the header does not agree with its checksum: the file is damaged")
     if verify and zlib.crc32(data[:-8]) != int.from_bytes(seal[4:].tobytes(), "little"):
         raise ModelFileError("the arrays do not agree with their checksum: the file is damaged")
-    return parse(notes["candide"].encode("utf-8", "surrogatepass")), arrays
+    return parse_json(notes["candide"].encode("utf-8", "surrogatepass")), arrays
 
 
-def parse(text: bytes) -> dict[str, Any]:
+def parse_json(text: bytes) -> dict[str, Any]:
     """A JSON object in which no name stands twice and every number is finite."""
     try:
-        value = json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_refuse)
+        value = json.loads(text.decode(), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -116,22 +121,22 @@ def parse(text: bytes) -> dict[str, Any]:
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) < len(pairs):
         raise ModelFileError("a name stands twice in its header")
     return out
 
 
-def _refuse(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ModelFileError(f"{name} in its header is no finite number")
 
 
 def _views(entries: dict[str, Any], data: memoryview) -> dict[str, NDArray]:
     """The arrays as views; they must follow one another and fill the file."""
     out, at = {}, 0
-    for name, entry in sorted(entries.items(), key=_start):
-        fields(entry, f"array {name!r}", {"data_offsets": list, "dtype": str, "shape": list})
+    for name, entry in sorted(entries.items(), key=_array_span):
+        check_fields(entry, f"array {name!r}", {"data_offsets": list, "dtype": str, "shape": list})
         shape, offsets = entry["shape"], entry["data_offsets"]
         if entry["dtype"] not in _DTYPES or len(shape) > 2 or not all(is_count(v) for v in shape + offsets):
             raise ModelFileError(f"array {name!r} is of no type or shape known here")
@@ -148,7 +153,7 @@ def _views(entries: dict[str, Any], data: memoryview) -> dict[str, NDArray]:
     return out
 
 
-def _start(item: tuple[str, Any]) -> tuple[int, int]:
+def _array_span(item: tuple[str, Any]) -> tuple[int, int]:
     """Where an array begins and ends, of an entry nobody has checked."""
     offsets = item[1].get("data_offsets") if isinstance(item[1], dict) else None
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(is_count(v) for v in offsets):
@@ -161,7 +166,7 @@ def is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 53
 
 
-def fields(value: Any, where: str, types: Mapping[str, Any]) -> dict[str, Any]:
+def check_fields(value: Any, where: str, types: Mapping[str, Any]) -> dict[str, Any]:
     """``value``, which must be an object with exactly these fields, each of its type."""
     if not isinstance(value, dict) or value.keys() != types.keys():
         raise ModelFileError(f"{where}: an object with the fields {sorted(types)} is expected")

@@ -7,15 +7,15 @@ The format is described in docs/reference/model-file.md.
 >>> import tempfile
 >>> from candide.demo import garden
 >>> path = os.path.join(tempfile.mkdtemp(), "garden.candide")
->>> save(Fitted(garden()), path)
+>>> save(FittedModel(garden()), path)
 >>> load(path).labels.values
 ('lavender', 'sage', 'thyme')
->>> update(path, lambda fitted: fitted + fitted).census.n_rows
+>>> update_file(path, lambda fitted: fitted + fitted).counts.n_rows
 600
 >>> loads(dumps(garden())).n_rows  # a census alone: what one machine counts and another adds
 300
 >>> save(load(path), path, detail="score")  # what predicting needs, and no counts
->>> load(path).census
+>>> load(path).counts
 Traceback (most recent call last):
     ...
 candide.errors.InputError: this model keeps no counts: it predicts, but cannot be merged, updated, scaled or estimated \
@@ -32,24 +32,32 @@ from typing import Any
 import numpy as np
 
 from candide import __version__
-from candide.errors import InputError, ModelFileError, unknown
-from candide.files import check_output, locked, write_whole
-from candide.model.census import Census
-from candide.model.fitted import Fitted, Parameters
+from candide.errors import InputError, ModelFileError, unknown_name_error
+from candide.files import check_output, lock_file, write_atomically
+from candide.model.counts import ModelCounts
+from candide.model.fitted import FittedModel, Parameters
 from candide.model.model import Model
 from candide.model.plan import Plan
 from candide.store import plans, values
-from candide.store.container import fields, is_count, is_model, pack, unpack
+from candide.store.container import check_fields, is_count, is_model_file, pack_container, unpack_container
 
 FORMAT = 3
-_READS = (2, FORMAT)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
+_READABLE_FORMATS = (
+    2,
+    FORMAT,
+)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
 DETAILS = ("tally", "explain", "score")
-_UNTOLD = {"format", "version", "provenance", "estimator"}  # of what a file holds, what makes no other model of it
-READ_WHOLE = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
+_UNHASHED_FIELDS = {
+    "format",
+    "version",
+    "provenance",
+    "estimator",
+}  # of what a file holds, what makes no other model of it
+MAX_READ_BYTES = 1 << 26  # bytes: a longer file is mapped, and its arrays are read where and when they are used
 
 
 def save(
-    fitted: Fitted,
+    fitted: FittedModel,
     path: str | os.PathLike,
     *,
     detail: str | None = None,
@@ -63,40 +71,44 @@ def save(
     such as a date and a source, which is kept in the header; without it nothing in a file depends on when it was made.
     The new file is read back before it takes the place of an old one.
     """
-    check_output(path, ours=is_model, force=force)
-    write_whole(path, pack(*_packed(fitted, detail, provenance)), check=_check_file)
+    check_output(path, is_own_file=is_model_file, force=force)
+    write_atomically(path, pack_container(*_pack(fitted, detail, provenance)), check=_check_file)
 
 
-def dumps(kept: Census | Fitted, *, detail: str | None = None) -> bytes:
+def dumps(model: ModelCounts | FittedModel, *, detail: str | None = None) -> bytes:
     """The bytes of a model file; of a census, those of a file without settings."""
-    if isinstance(kept, Census):
+    if isinstance(model, ModelCounts):
         arrays: plans.Arrays = {}
-        header = {**_opening("tally", None, {}), **plans.pack_plan(kept.plan, kept.labels, arrays), "settings": None}
-        header |= _pack_counts(kept, arrays)
+        header = {
+            **_base_header("tally", None, {}),
+            **plans.pack_plan(model.plan, model.labels, arrays),
+            "settings": None,
+        }
+        header |= _pack_counts(model, arrays)
     else:
-        header, arrays = _packed(kept, detail, None)
-    file = b"".join(bytes(piece) for piece in pack(header, arrays))
+        header, arrays = _pack(model, detail, None)
+    file = b"".join(bytes(piece) for piece in pack_container(header, arrays))
     _check_readable(memoryview(file))
     return file
 
 
-def digest(fitted: Fitted) -> bytes:
+def model_digest(fitted: FittedModel) -> bytes:
     """What tells a model from another: all that answers, whichever release or estimator wrote it, of whichever rows."""
-    header, arrays = _packed(fitted, None, {})
-    told = {name: value for name, value in header.items() if name not in _UNTOLD}
+    header, arrays = _pack(fitted, None, {})
+    told = {name: value for name, value in header.items() if name not in _UNHASHED_FIELDS}
     out = hashlib.sha256()
-    for piece in pack(told, arrays):
+    for piece in pack_container(told, arrays):
         out.update(piece)
     return out.digest()
 
 
-def loads(file: bytes) -> Census | Fitted:
+def loads(file: bytes) -> ModelCounts | FittedModel:
     """What :func:`dumps` was given."""
     found, is_census = _unpack(memoryview(file), verify=True)
-    return found.census if is_census else found
+    return found.counts if is_census else found
 
 
-def load(path: str | os.PathLike, *, verify: bool = False, read_whole: int = READ_WHOLE) -> Fitted:
+def load(path: str | os.PathLike, *, verify: bool = False, read_whole: int = MAX_READ_BYTES) -> FittedModel:
     """Read a model file; anything wrong with it is a ModelFileError.
 
     A file of up to ``read_whole`` bytes (64 MB) is read and checked whole. A longer one is mapped: its header and its
@@ -104,25 +116,27 @@ def load(path: str | os.PathLike, *, verify: bool = False, read_whole: int = REA
     """
     name = os.fspath(path)
     try:
-        file, whole = _opened(name, read_whole)
+        file, whole = _open_bytes(name, read_whole)
         return _unpack(file, verify=verify or whole)[0]
     except ModelFileError as error:
-        raise ModelFileError(f"{name}: {error.what}", value=error.value) from None
+        raise ModelFileError(f"{name}: {error.problem}", value=error.value) from None
     except OSError as error:
         raise ModelFileError(f"{name}: {(error.strerror or str(error)).lower()}", value=name) from None
 
 
-def update(path: str | os.PathLike, change: Callable[[Fitted], Fitted], *, wait: float = 30.0) -> Fitted:
+def update_file(
+    path: str | os.PathLike, change: Callable[[FittedModel], FittedModel], *, wait: float = 30.0
+) -> FittedModel:
     """Load, change and save a model under its lock: of several processes none undoes what another did."""
     if not os.path.exists(path):
         raise ModelFileError(f"{os.fspath(path)}: no such file or directory", value=os.fspath(path))
-    with locked(path, wait):
+    with lock_file(path, wait):
         new = change(load(path))
         save(new, path)
     return new
 
 
-def _opened(name: str, read_whole: int) -> tuple[memoryview, bool]:
+def _open_bytes(name: str, read_whole: int) -> tuple[memoryview, bool]:
     """The bytes of a file, and whether they were read (or else mapped)."""
     with open(name, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
@@ -142,7 +156,7 @@ def _opened(name: str, read_whole: int) -> tuple[memoryview, bool]:
 
 def _check_file(name: str) -> None:
     """Raise an InputError where a file that was just written cannot be loaded."""
-    _check_readable(_opened(name, READ_WHOLE)[0])
+    _check_readable(_open_bytes(name, MAX_READ_BYTES)[0])
 
 
 def _check_readable(file: memoryview) -> None:
@@ -150,67 +164,75 @@ def _check_readable(file: memoryview) -> None:
         _unpack(file, verify=True)
     except InputError as error:
         raise InputError(
-            f"this model cannot be kept in a file, which could not be read again: {error.what}",
+            f"this model cannot be kept in a file, which could not be read again: {error.problem}",
             column=error.column,
             value=error.value,
             remedy=error.remedy or "",
         ) from None
 
 
-def _packed(
-    fitted: Fitted, detail: str | None, provenance: Mapping[str, str] | None
+def _pack(
+    fitted: FittedModel, detail: str | None, provenance: Mapping[str, str] | None
 ) -> tuple[dict[str, Any], plans.Arrays]:
     """The header and the arrays of a model file."""
-    detail = detail or ("tally" if fitted.has_counts else "score" if fitted.rows is None else "explain")
+    detail = detail or ("tally" if fitted.has_counts else "score" if fitted.n_rows is None else "explain")
     if detail not in DETAILS:
-        raise unknown("detail", detail, DETAILS)
+        raise unknown_name_error("detail", detail, DETAILS)
     notes = dict(fitted.provenance if provenance is None else provenance)
     if not all(isinstance(text, str) for item in notes.items() for text in item):
         raise InputError("provenance holds what is not text", value=notes, remedy="pass names and values that are text")
     arrays: plans.Arrays = {}
     header = {
-        **_opening(detail, fitted.target, notes),
-        **plans.pack_plan(fitted.census.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
+        **_base_header(detail, fitted.target, notes),
+        **plans.pack_plan(fitted.counts.plan if detail == "tally" else fitted.plan, fitted.labels, arrays),
         "settings": values.pack_settings(fitted.settings, arrays),
-        **(_pack_counts(fitted.census, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
+        **(_pack_counts(fitted.counts, arrays) if detail == "tally" else _pack_model(fitted, detail, arrays)),
         **({} if fitted.estimator is None else {"estimator": values.pack_estimator(fitted.estimator, arrays)}),
         **({} if not fitted.policy else {"policy": values.pack_policy(fitted.policy, fitted.labels, arrays)}),
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
         **({"times": sorted(fitted.times)} if fitted.times else {}),
-        **({} if fitted.voices is None else {"voices": _pack_voices(fitted, detail, arrays)}),
-        **({"spelled": {name: how.settings() for name, how in fitted.spelled.items()}} if fitted.spelled else {}),
+        **({} if fitted.term_weights is None else {"voices": _pack_term_weights(fitted, detail, arrays)}),
+        **(
+            {"text_formats": {name: how.settings() for name, how in fitted.text_formats.items()}}
+            if fitted.text_formats
+            else {}
+        ),
     }
     return header, arrays
 
 
-def _opening(detail: str, target: str | None, provenance: Mapping[str, str]) -> dict[str, Any]:
+def _base_header(detail: str, target: str | None, provenance: Mapping[str, str]) -> dict[str, Any]:
     known = {"format": FORMAT, "version": __version__, "detail": detail}
     return {**known, "target": target, "provenance": dict(provenance)}
 
 
-def _pack_counts(census: Census, arrays: plans.Arrays) -> dict[str, Any]:
-    plans.pack_counts(census, arrays)
-    return {"rows": census.n_rows, "distributions": None, "strengths": False}
+def _pack_counts(counts: ModelCounts, arrays: plans.Arrays) -> dict[str, Any]:
+    plans.pack_counts(counts, arrays)
+    return {"rows": counts.n_rows, "distributions": None, "strengths": False}
 
 
-def _pack_voices(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
+def _pack_term_weights(fitted: FittedModel, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
     """Of a model without counts the laws have the weights of words in them."""
-    from candide.store.voices import pack_voices
+    from candide.store.term_weights import pack_term_weights
 
-    assert fitted.voices is not None
-    return pack_voices(fitted.voices if detail == "tally" else replace(fitted.voices, words=()), arrays)
+    assert fitted.term_weights is not None
+    return pack_term_weights(
+        fitted.term_weights if detail == "tally" else replace(fitted.term_weights, token_weights=()), arrays
+    )
 
 
-def _pack_model(fitted: Fitted, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
+def _pack_model(fitted: FittedModel, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
     """What is known without the counts."""
-    from candide.store import laws
+    from candide.store import distributions as laws
 
-    packed = [laws.pack(law, arrays, str(i)) for i, law in enumerate(fitted.learned.distributions)]
-    arrays["log_prior"] = fitted.learned.log_prior
+    packed = [
+        laws.pack_distribution(law, arrays, str(i)) for i, law in enumerate(fitted.unadjusted_model.distributions)
+    ]
+    arrays["log_prior"] = fitted.unadjusted_model.log_prior
     if detail == "score":
         return {"rows": None, "distributions": packed, "strengths": False}
-    rows, strengths = fitted.rows, fitted.strengths or {}
+    rows, strengths = fitted.n_rows, fitted.column_evidence or {}
     arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
     return {"rows": rows, "distributions": packed, "strengths": True}
 
@@ -222,25 +244,28 @@ _HEADER = {
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
     "distributions": (list, type(None)), "strengths": bool,
 }  # fmt: skip
-_OPTIONAL = {"estimator": dict, "spelled": dict, "na": list, "dates": list, "times": list,
+_OPTIONAL = {"estimator": dict, "text_formats": dict, "na": list, "dates": list, "times": list,
              "voices": dict, "policy": dict}  # fmt: skip
 
 
-def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
+def _unpack(file: memoryview, *, verify: bool) -> tuple[FittedModel, bool]:
     """The model, and whether the file holds a census alone."""
-    header, found = unpack(file, verify=verify)
-    if header.get("format") not in _READS:
+    header, found = unpack_container(file, verify=verify)
+    if header.get("format") not in _READABLE_FORMATS:
         read = str(header.get("format"))[:20]
         raise ModelFileError(
-            f"format {read}; this version of Candide ({__version__}) reads {_READS[0]} to {FORMAT}", value=read
+            f"format {read}; this version of Candide ({__version__}) reads {_READABLE_FORMATS[0]} to {FORMAT}",
+            value=read,
         )
-    header = fields(header, "the header", _HEADER | {name: kind for name, kind in _OPTIONAL.items() if name in header})
+    header = check_fields(
+        header, "the header", _HEADER | {name: kind for name, kind in _OPTIONAL.items() if name in header}
+    )
     detail, provenance = header["detail"], header["provenance"]
     if detail not in DETAILS:
         raise ModelFileError(f"unknown detail {detail[:20]!r} in its header; expected one of {', '.join(DETAILS)}")
     if not all(isinstance(text, str) for text in provenance.values()):
         raise ModelFileError("the provenance in its header holds what is not text")
-    arrays = plans.Taken(found, verify)
+    arrays = plans.TrackedArrays(found, verify)
     plan, labels = plans.unpack_plan(header, arrays, len(file))
     is_census = header["settings"] is None and detail == "tally"
     settings = {} if is_census else {"settings": values.unpack_settings(header["settings"], arrays)}
@@ -254,18 +279,18 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[Fitted, bool]:
     known["na"] = tuple(header.get("na", ()))
     for field in ("dates", "times"):
         known[field] = _names(header.get(field, []), field, plan)
-    if "spelled" in header:
-        known["spelled"] = values.unpack_spelled(header["spelled"])
+    if "text_formats" in header:
+        known["text_formats"] = values.unpack_text_formats(header["text_formats"])
     if "voices" in header:
-        from candide.store.voices import unpack_voices
+        from candide.store.term_weights import unpack_term_weights
 
-        known["voices"] = unpack_voices(header["voices"], arrays, plan, len(labels))
+        known["term_weights"] = unpack_term_weights(header["voices"], arrays, plan, len(labels))
     if detail == "tally":
-        out = Fitted(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
+        out = FittedModel(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
     else:
         model, strengths = _unpack_model(header, arrays, plan, len(labels))
-        out = Fitted(None, **known, parameters=Parameters(plan, labels, model, header["rows"], strengths))
-    arrays.finish()
+        out = FittedModel(None, **known, parameters=Parameters(plan, labels, model, header["rows"], strengths))
+    arrays.check_all_used()
     return out, is_census
 
 
@@ -276,9 +301,9 @@ def _names(names: list[Any], field: str, plan: Plan) -> frozenset[str]:
     return frozenset(names)
 
 
-def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_classes: int) -> tuple[Model, Any]:
-    from candide.store import laws
-    from candide.store.voices import unpack_curve
+def _unpack_model(header: dict[str, Any], arrays: plans.TrackedArrays, plan: Plan, n_classes: int) -> tuple[Model, Any]:
+    from candide.store import distributions as laws
+    from candide.store.term_weights import unpack_calibrator
 
     packed, log_prior = header["distributions"], arrays.get("log_prior")
     if not isinstance(packed, list) or len(packed) != len(plan.parts):
@@ -292,10 +317,10 @@ def _unpack_model(header: dict[str, Any], arrays: plans.Taken, plan: Plan, n_cla
     ):
         raise ModelFileError(f"array 'log_prior' does not hold the log of a share for each of {n_classes} classes")
     distributions = tuple(
-        laws.unpack(one, arrays, str(i), plans.shape_of(part, n_classes))
+        laws.unpack_distribution(one, arrays, str(i), plans.part_shape(part, n_classes))
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
-    model = Model(log_prior, distributions, curve=unpack_curve(arrays, n_classes))
+    model = Model(log_prior, distributions, calibrator=unpack_calibrator(arrays, n_classes))
     if not header["strengths"]:
         return model, None
     found, rows = arrays.get("strength"), header["rows"]

@@ -1,22 +1,34 @@
 """Tallies: what the rows say before any prior is chosen. They add.
 
->>> sorted(KINDS)
-['cells', 'comoments', 'levels', 'moments', 'sums', 'terms']
+>>> sorted(TALLIES)
+['cells', 'comoments', 'levels', 'moments', 'sums', 'token_counts']
 """
 
 from typing import TYPE_CHECKING
 
-from candide.rows.blocks import Block, Csr
-from candide.tally.base import Spec, Tally
-from candide.tally.table import KINDS
-from candide.tally.table import attribute as __getattr__  # noqa: F401  (a kind, when it is first asked for)
+from candide.data.blocks import Block, Csr
+from candide.tally.base import Tally, TallySpec
+from candide.tally.registry import TALLIES
+from candide.tally.registry import get_class as __getattr__  # noqa: F401  (a kind, when it is first asked for)
 
 if TYPE_CHECKING:
-    from candide.tally.cells import Cells
+    from candide.tally.cells import CellTally
     from candide.tally.comoments import CoMoments
-    from candide.tally.levels import Levels
+    from candide.tally.levels import LevelTally
     from candide.tally.moments import Moments
     from candide.tally.sums import Sums
-    from candide.tally.terms import Terms
+    from candide.tally.token_counts import TokenCounts
 
-__all__ = ["KINDS", "Block", "Cells", "CoMoments", "Csr", "Levels", "Moments", "Spec", "Sums", "Tally", "Terms"]
+__all__ = [
+    "TALLIES",
+    "Block",
+    "CellTally",
+    "CoMoments",
+    "Csr",
+    "LevelTally",
+    "Moments",
+    "Sums",
+    "Tally",
+    "TallySpec",
+    "TokenCounts",
+]

@@ -5,7 +5,9 @@ of more. Levels: Pearson's chi-squared of the table. Counts: the chi-squared of 
 classes. Amounts: the likelihood ratio G of exponentials. Weights count as numbers of rows.
 
 >>> tally = Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [3.0]]), np.array([[6.0], [6.0]]))
->>> [test.name, *(round(float(v[0]), 4) for v in (test.statistic, test.p_value))] if (test := of_means(tally)) else None
+>>> [test.name, *(round(float(v[0]), 4) for v in (test.statistic, test.p_value))] if (
+...     test := mean_test(tally)
+... ) else None
 ['t', 3.0, 0.024]
 """
 
@@ -15,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from candide.rows.blocks import Floats
-from candide.tally import Levels, Moments, Sums
-from candide.tally.base import ratio
+from candide.data.blocks import Floats
+from candide.tally import LevelTally, Moments, Sums
+from candide.tally.base import divide_or_zero
 
 
 @dataclass(frozen=True, eq=False)
-class Test:
+class AssociationTest:
     """A statistic of each feature and its p-value; NaN where there are too few values."""
 
     name: str
@@ -30,18 +32,18 @@ class Test:
 
 
 @singledispatch
-def of(tally: Any) -> Test | None:
+def association_test(tally: Any) -> AssociationTest | None:
     """The usual test of a kind of tally; None where there is none that holds for all its event models."""
     return None
 
 
-@of.register
-def of_means(tally: Moments) -> Test:
+@association_test.register
+def mean_test(tally: Moments) -> AssociationTest:
     """Whether the classes have one mean."""
     return _welch(tally) if len(tally.n) == 2 else _one_way(tally)
 
 
-def _welch(tally: Moments) -> Test:
+def _welch(tally: Moments) -> AssociationTest:
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -51,10 +53,10 @@ def _welch(tally: Moments) -> Test:
         df = 1.0 / ((square / error) ** 2 / (tally.n - 1)).sum(axis=0)  # whatever the units
         p = 2 * stdtr(df, -np.abs(t))
     p = np.where(error == 0, np.where(gap == 0, 1.0, 0.0), p)  # no spread in either class: certain either way
-    return Test("t", t, p)
+    return AssociationTest("t", t, p)
 
 
-def _one_way(tally: Moments) -> Test:
+def _one_way(tally: Moments) -> AssociationTest:
     from scipy.special import fdtrc
 
     pooled = tally.pool()
@@ -64,37 +66,41 @@ def _one_way(tally: Moments) -> Test:
         f = (between / (groups - 1)) / (within / (n - groups))
         f = np.where((between == 0) & (within == 0), 0.0, f)
         enough = (groups > 1) & (n > groups)
-        return Test("F", np.where(enough, f, np.nan), np.where(enough, fdtrc(groups - 1.0, n - groups, f), np.nan))
+        return AssociationTest(
+            "F", np.where(enough, f, np.nan), np.where(enough, fdtrc(groups - 1.0, n - groups, f), np.nan)
+        )
 
 
-@of.register
-def of_levels(tally: Levels) -> Test:
+@association_test.register
+def level_test(tally: LevelTally) -> AssociationTest:
     """Pearson's chi-squared; classes and levels that never occur leave the table."""
     n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)
     n_level = tally.counts.sum(axis=0)
-    expected = ratio(n_class * n_level, n_class.sum(axis=0))
-    cells = ratio((tally.counts - expected) ** 2, expected).sum(axis=0, keepdims=True)
+    expected = divide_or_zero(n_class * n_level, n_class.sum(axis=0))
+    cells = divide_or_zero((tally.counts - expected) ** 2, expected).sum(axis=0, keepdims=True)
     levels = tally.per_feature((n_level > 0).astype(np.float64)[None, :])[0]
     return _chi_squared("chi2", tally.per_feature(cells)[0], ((tally.n > 0).sum(axis=0) - 1) * (levels - 1))
 
 
-def of_totals(tally: Sums) -> Test:
+def total_test(tally: Sums) -> AssociationTest:
     """Whether each class has the share of a column's total that it has of the rows."""
-    share, total = ratio(tally.n, tally.n.sum(axis=0)), tally.total.sum(axis=0)
+    share, total = divide_or_zero(tally.n, tally.n.sum(axis=0)), tally.total.sum(axis=0)
     expected = share * total
-    return _chi_squared("chi2", ratio((tally.total - expected) ** 2, expected).sum(axis=0), (share > 0).sum(axis=0) - 1)
+    return _chi_squared(
+        "chi2", divide_or_zero((tally.total - expected) ** 2, expected).sum(axis=0), (share > 0).sum(axis=0) - 1
+    )
 
 
-def of_rates(tally: Sums) -> Test:
+def rate_test(tally: Sums) -> AssociationTest:
     """Twice the log-likelihood that a rate for each class gains over one for all."""
-    mean, pooled = ratio(tally.total, tally.n), ratio(tally.total.sum(axis=0), tally.n.sum(axis=0))
+    mean, pooled = divide_or_zero(tally.total, tally.n), divide_or_zero(tally.total.sum(axis=0), tally.n.sum(axis=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = np.where(tally.n > 0, 2 * tally.n * (np.log(pooled) - np.log(mean)), 0.0).sum(axis=0)
     return _chi_squared("G", np.where(pooled > 0, np.maximum(gain, 0.0), np.nan), (tally.n > 0).sum(axis=0) - 1)
 
 
-def _chi_squared(name: str, statistic: Floats, df: Floats) -> Test:
+def _chi_squared(name: str, statistic: Floats, df: Floats) -> AssociationTest:
     from scipy.special import chdtrc
 
     p = np.where(df > 0, chdtrc(np.maximum(df, 1), statistic), np.nan)
-    return Test(name, np.where(df > 0, statistic, np.nan), p)
+    return AssociationTest(name, np.where(df > 0, statistic, np.nan), p)

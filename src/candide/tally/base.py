@@ -3,8 +3,8 @@
 A :class:`Spec` says how a block of columns is counted. It is *encoding*: change it and the data must be
 read again. Two tallies merge only when their specs agree.
 
->>> spec = Spec.alike("sums", Identity(least=0.0), 2, keep={"log_factorial"})
->>> spec.n_features, spec.amounts, spec.threshold
+>>> spec = TallySpec.from_encoding("sums", Identity(least=0.0), 2, keep={"log_factorial"})
+>>> spec.n_features, spec.is_non_negative, spec.threshold
 (2, True, None)
 """
 
@@ -17,27 +17,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.encode.base import Encoding, Move
-from candide.encode.identity import Identity
-from candide.errors import InputError, MergeError, NotWithinError
+from candide.data.blocks import Block, Codes, Floats, row_width
+from candide.encoding.base import CodeMapping, Encoding
+from candide.encoding.identity import Identity
+from candide.errors import InputError, MergeError, NotCountedError
 from candide.kernels import threads
-from candide.rows.blocks import Block, Codes, Floats, width
 
-LARGEST = 1e300  # of every number in a tally, and of the sums it stands for: a few of them still add up
-_TEMPORARY = 1 << 21  # values transformed at a time: small beside any input worth the care
+MAX_SUM = 1e300  # of every number in a tally, and of the sums it stands for: a few of them still add up
+_CHUNK_VALUES = 1 << 21  # values transformed at a time: small beside any input worth the care
 
 
 @dataclass(frozen=True)
-class Spec:
+class TallySpec:
     """Tally kind, encoding of each column, and what is kept: all that must be known to count it, on any engine."""
 
     kind: str  # a key of tally.KINDS
     encodings: tuple[Encoding, ...]  # one a column, all of which hold the same in their block
-    keep: frozenset[str] = frozenset()  # beyond the kind's sums: "log_factorial" (Sums), "fourth" (CoMoments)
+    extra_sums: frozenset[str] = frozenset()  # beyond the kind's sums: "log_factorial" (Sums), "fourth" (CoMoments)
     sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together, by their positions (Cells)
 
     @classmethod
-    def alike(cls, kind: str, encoding: Encoding, n_features: int, keep: Collection[str] = ()) -> "Spec":
+    def from_encoding(cls, kind: str, encoding: Encoding, n_features: int, keep: Collection[str] = ()) -> "TallySpec":
         """Columns that are all encoded in one way."""
         return cls(kind, (encoding,) * n_features, frozenset(keep))
 
@@ -65,24 +65,24 @@ class Spec:
         return tuple(encoding.n_levels or 0 for encoding in self.encodings)
 
     @property
-    def amounts(self) -> bool:
+    def is_non_negative(self) -> bool:
         """Whether no value is negative."""
         some = self.encodings if self.encoding is None else (self.encoding,)
         return all(encoding.least is not None and encoding.least >= 0 for encoding in some)
 
     @property
-    def copies(self) -> bool:
+    def has_transforms(self) -> bool:
         """Whether a function of the values is tallied, and so a copy of them made."""
         some = self.encodings if self.encoding is None else (self.encoding,)
-        return bool(self.keep & {"log_factorial"}) or any(encoding.transforms for encoding in some)
+        return bool(self.extra_sums & {"log_factorial"}) or any(encoding.has_transform for encoding in some)
 
-    def tallied(self, x: NDArray) -> NDArray:
+    def tally_values(self, x: NDArray) -> NDArray:
         """What is counted of a dense block: the block itself, where it holds no more than that."""
         if self.encoding is not None:
-            return self.encoding.tallied(x)
-        if self.encodings[0].holds in ("codes", "scores"):
+            return self.encoding.tally_values(x)
+        if self.encodings[0].block_kind in ("codes", "scores"):
             return x
-        return np.column_stack([encoding.tallied(x[:, j]) for j, encoding in enumerate(self.encodings)])
+        return np.column_stack([encoding.tally_values(x[:, j]) for j, encoding in enumerate(self.encodings)])
 
 
 class Tally:
@@ -94,16 +94,16 @@ class Tally:
 
     encoding: ClassVar[Encoding] = Identity()  # of its columns, where an event model names no other
     state: ClassVar[tuple[str, ...]]  # the names of its arrays (classes, ...)
-    can_be_far: ClassVar[bool] = False  # whether it has sums in which doubles may lose what is small
-    open_ended: ClassVar[bool] = False  # whether its arrays are as long as what was met, which no plan says
+    can_be_imprecise: ClassVar[bool] = False  # whether it has sums in which doubles may lose what is small
+    has_open_vocabulary: ClassVar[bool] = False  # whether its arrays are as long as what was met, which no plan says
 
     @classmethod
-    def of(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+    def from_rows(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec) -> Self:
         """Tally one batch of rows."""
         raise NotImplementedError
 
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self:
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
         """The tally of no rows."""
         raise NotImplementedError
 
@@ -122,54 +122,54 @@ class Tally:
         """The tally of all rows as if they were of one class."""
         raise NotImplementedError
 
-    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
         """Move each class (and each feature's levels, where there are any) to its code in a larger set."""
-        return self._each(lambda a: spread(a, classes, n_classes))
+        return self._map_arrays(lambda a: move_classes(a, classes, n_classes))
 
-    def some_classes(self, classes: Codes) -> Self:
+    def select_classes(self, classes: Codes) -> Self:
         """The tally of the rows of some classes, in the given order."""
-        return self._each(lambda a: a[classes])
+        return self._map_arrays(lambda a: a[classes])
 
-    def only(self, features: Codes) -> Self:
+    def select_features(self, features: Codes) -> Self:
         """The tally of some of the features."""
-        return self._each(lambda a: a[:, features])
+        return self._map_arrays(lambda a: a[:, features])
 
-    def met(self) -> list[NDArray[np.bool_]]:
+    def seen_levels(self) -> list[NDArray[np.bool_]]:
         """For each feature which of its levels have any weight; () where there are no levels."""
         return []
 
-    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+    def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
         """The tally of some of the levels of each feature."""
         return self
 
-    def too_large(self) -> tuple[int, int] | None:
+    def find_too_large(self) -> tuple[int, int] | None:
         """Return class and position of a number that is not finite or exceeds LARGEST; None if all can be kept.
 
         Counting, merging, writing and reading files all use this bound, so whatever is counted can be saved and loaded.
         """
-        for array in self._bounded():
+        for array in self._bounded_arrays():
             if is_too_large(array):
-                c, j = np.argwhere(~(np.abs(array) <= LARGEST))[0].tolist()
+                c, j = np.argwhere(~(np.abs(array) <= MAX_SUM))[0].tolist()
                 return c, j
         return None
 
-    def _bounded(self) -> Iterator[NDArray]:
+    def _bounded_arrays(self) -> Iterator[NDArray]:
         """Yield the (classes, positions) arrays that the bound applies to."""
         yield from (a for name in self.state if (a := getattr(self, name)) is not None)
 
-    def far(self, scale: Floats) -> Codes:
+    def imprecise_features(self, scale: Floats) -> Codes:
         """The features that spread so far beyond the (features,) scale of their values that doubles lose digits."""
         return np.empty(0, np.intp)
 
-    def with_feature(self, j: int, other: Self, at: int) -> Self:
+    def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         """This tally with a feature as another has counted it."""
         raise NotImplementedError
 
-    def place(self, cell: int) -> tuple[int, int | None]:
+    def locate_cell(self, cell: int) -> tuple[int, int | None]:
         """The feature, and the level where there are any, at a position of the second axis."""
         return cell, None
 
-    def seen(self, j: int) -> dict[str, float]:
+    def summarize_feature(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally, by name; a whole number says how many."""
         raise NotImplementedError
 
@@ -177,79 +177,79 @@ class Tally:
         """The whole state, but for what follows from the spec."""
         return {name: a for name in self.state if (a := getattr(self, name)) is not None}
 
-    def rest(self) -> dict[str, NDArray]:
+    def rounding_residuals(self) -> dict[str, NDArray]:
         """What rounding to doubles took from the state, where it is known: kept in files so that sums stay exact."""
         return {}
 
     @classmethod
-    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+    def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
         """The shapes of what ``rest`` may give."""
         return {}
 
-    def less(self, part: Self) -> Self:
+    def subtract_approximately(self, part: Self) -> Self:
         """Self - part, to the rounding of doubles: quick where many are taken at once."""
         return self - part
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         """The tally whose ``arrays``, and ``rest`` if it is there, these are."""
         return cls(**arrays)
 
-    def _each(self, change: Callable[[NDArray], NDArray]) -> Self:
+    def _map_arrays(self, change: Callable[[NDArray], NDArray]) -> Self:
         changed: Any = {name: change(a) for name in self.state if (a := getattr(self, name)) is not None}
         return replace(self, **changed)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
-class Tallied:
+class TalliedRows:
     """The rows of a dense block as they are tallied."""
 
     block: NDArray
-    spec: Spec | None
+    spec: TallySpec | None
 
     def __getitem__(self, rows: Any) -> NDArray:
-        return self.block[rows] if self.spec is None else self.spec.tallied(self.block[rows])
+        return self.block[rows] if self.spec is None else self.spec.tally_values(self.block[rows])
 
 
-def by_parts(
+def tally_by_parts(
     tally: Callable[[slice], Any],
     block: Block,
-    spec: Spec | None,
+    spec: TallySpec | None,
     *,
-    at_once: int = _TEMPORARY,
+    max_rows: int = _CHUNK_VALUES,
     join: Callable[[Any, Any], Any] = add,
 ) -> Any:
     """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
-    copied = spec is not None and spec.copies
-    step = max(1, at_once // max(1, width(block))) if copied else max(1, block.shape[0])
+    copied = spec is not None and spec.has_transforms
+    step = max(1, max_rows // max(1, row_width(block))) if copied else max(1, block.shape[0])
 
     def work(rows: slice) -> Any:
         starts = range(rows.start, max(rows.stop, rows.start + 1), step)
         return reduce(join, (tally(slice(a, min(a + step, rows.stop))) for a in starts))
 
-    return reduce(join, threads.over_rows(work, block.shape[0], cost=width(block)))
+    return reduce(join, threads.map_rows(work, block.shape[0], cost=row_width(block)))
 
 
 def is_too_large(array: NDArray) -> bool:
     """Whether some number of an array is not finite, or exceeds LARGEST."""
-    return bool(array.size) and not (array.min() >= -LARGEST and array.max() <= LARGEST)  # NaN fails both
+    return bool(array.size) and not (array.min() >= -MAX_SUM and array.max() <= MAX_SUM)  # NaN fails both
 
 
-def by_class(factor: "float | Floats", ndim: int) -> "float | Floats":
+def broadcast_by_class(factor: "float | Floats", ndim: int) -> "float | Floats":
     """A factor, or one for each class (class,), to multiply an array whose first axis is the classes.
 
-    >>> by_class(np.array([1.0, 2.0]), 3).shape, by_class(0.5, 3)
+    >>> broadcast_by_class(np.array([1.0, 2.0]), 3).shape, broadcast_by_class(0.5, 3)
     ((2, 1, 1), 0.5)
     """
     return factor if np.ndim(factor) == 0 else np.reshape(factor, (-1, *(1,) * (ndim - 1)))
 
 
-def class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:
+def sum_class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats:
     """(classes,) weight of the rows of each class."""
     return np.bincount(y, weight, n_classes).astype(np.float64, copy=False)
 
 
-def negative(value: float, *, is_sparse: bool = False) -> InputError:
+def negative_value_error(value: float, *, is_sparse: bool = False) -> InputError:
     """The error of an amount below zero."""
     if is_sparse:
         what = f"negative value {value:g} in a sparse matrix, whose columns are counts"
@@ -259,19 +259,19 @@ def negative(value: float, *, is_sparse: bool = False) -> InputError:
     return InputError(what, value=value, remedy="pass values >= 0")
 
 
-def ratio(a: NDArray, b: NDArray) -> Floats:
+def divide_or_zero(a: NDArray, b: NDArray) -> Floats:
     """a / b, and 0 where b is 0."""
     return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
 
 
-def spread(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
+def move_classes(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
     """Move rows to their new class codes; classes that were not there are zero."""
     out = np.zeros((n_classes, *array.shape[1:]), array.dtype)
     out[classes] = array
     return out
 
 
-def same_shape(a: NDArray, b: NDArray) -> None:
+def check_same_shape(a: NDArray, b: NDArray) -> None:
     if a.shape != b.shape:
         raise MergeError(
             f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features)",
@@ -279,18 +279,18 @@ def same_shape(a: NDArray, b: NDArray) -> None:
         )
 
 
-def minus(whole: Floats, part: Floats) -> Floats:
+def subtract_weights(whole: Floats, part: Floats) -> Floats:
     """whole - part for weights, where part must lie within whole, up to rounding."""
-    same_shape(whole, part)
-    left = difference(whole, part)
+    check_same_shape(whole, part)
+    left = subtract_sums(whole, part)
     outside = left < -1e-9 * np.maximum(whole, 1.0)
     if outside.any():
         c, j = np.argwhere(outside)[0].tolist()
-        raise NotWithinError(f"more is removed than was counted, {part[c, j]:g} of {whole[c, j]:g}", (c, j))
+        raise NotCountedError(f"more is removed than was counted, {part[c, j]:g} of {whole[c, j]:g}", (c, j))
     return np.maximum(left, 0.0)
 
 
-def difference(whole: Floats, part: Floats) -> Floats:
+def subtract_sums(whole: Floats, part: Floats) -> Floats:
     """whole - part, and 0 where no more is left than the rounding error of earlier sums."""
     left = whole - part
     return np.where(np.abs(left) <= 1e-12 * np.abs(whole), 0.0, left)

@@ -4,8 +4,8 @@ A set is a tuple of positions of columns, all sets of as many. Its cells are num
 row, the last column fastest; those of all sets stand one after another.
 
 >>> codes, y = np.array([[0, 1, 0], [1, 1, 2], [1, 0, -1]]), np.array([0, 0, 1])
->>> spec = Spec("cells", tuple(map(encode.Levels.of_size, (2, 2, 3))), sets=((0, 1), (1, 2)))
->>> tally = Cells.of(codes, y, n_classes=2, spec=spec)
+>>> spec = TallySpec("cells", tuple(map(encode.LevelEncoding.from_size, (2, 2, 3))), sets=((0, 1), (1, 2)))
+>>> tally = CellTally.from_rows(codes, y, n_classes=2, spec=spec)
 >>> tally.counts.tolist()  # of 2 x 2 cells, then of 2 x 3; an absent value leaves its row out
 [[0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
 """
@@ -18,22 +18,31 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import encode, kernels
-from candide.encode import Encoding, Move
-from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_class, by_parts, minus, same_shape, spread
-from candide.tally.levels import Levels, offsets_of
+from candide import encoding as encode
+from candide import kernels
+from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
+from candide.encoding import CodeMapping, Encoding
+from candide.tally.base import (
+    Tally,
+    TallySpec,
+    broadcast_by_class,
+    check_same_shape,
+    move_classes,
+    subtract_weights,
+    tally_by_parts,
+)
+from candide.tally.levels import LevelTally, offsets_from_sizes
 
 
 @dataclass(frozen=True)
-class Layout:
+class CellLayout:
     """Sets of columns, and how many levels each column has: where every cell lies."""
 
     sets: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]  # of all columns
 
     @classmethod
-    def of(cls, spec: Spec) -> "Layout":
+    def from_spec(cls, spec: TallySpec) -> "CellLayout":
         return cls(spec.sets, spec.sizes)
 
     @property
@@ -56,18 +65,18 @@ class Layout:
     @cached_property
     def offsets(self) -> Codes:
         """(sets + 1) set s owns the cells from offsets[s] to offsets[s + 1]."""
-        return offsets_of(self.shape.prod(axis=1))
+        return offsets_from_sizes(self.shape.prod(axis=1))
 
     @property
     def n_cells(self) -> int:
         return int(self.offsets[-1])
 
-    def some(self, sets: slice | Codes) -> "Layout":
+    def select_sets(self, sets: slice | Codes) -> "CellLayout":
         """The layout of some of the sets."""
         chosen = self.sets[sets] if isinstance(sets, slice) else tuple(self.sets[s] for s in sets)
-        return Layout(chosen, self.sizes)
+        return CellLayout(chosen, self.sizes)
 
-    def place(self, codes: NDArray) -> NDArray[np.int32]:
+    def locate_rows(self, codes: NDArray) -> NDArray[np.int32]:
         """(row, set) the cell of each row in each set: -1 where a value is absent, past the last where one is new."""
         absent: NDArray[np.bool_] = np.less(codes, 0)
         new: NDArray[np.bool_] = np.greater_equal(codes, np.array(self.sizes))
@@ -99,70 +108,72 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Tally):
-    encoding: ClassVar[Encoding] = encode.Levels()
+class CellTally(Tally):
+    encoding: ClassVar[Encoding] = encode.LevelEncoding()
     state: ClassVar[tuple[str, ...]] = ("counts",)
 
     counts: Floats  # (classes, cells of all sets)
-    layout: Layout
+    layout: CellLayout
 
     @classmethod
-    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
-        layout = Layout.of(spec)
+    def from_rows(
+        cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
+    ) -> Self:
+        layout = CellLayout.from_spec(spec)
 
-        def part(rows: slice) -> Cells:
-            codes, w = rows_of(block, rows), None if weight is None else weight[rows]
+        def part(rows: slice) -> CellTally:
+            codes, w = slice_rows(block, rows), None if weight is None else weight[rows]
             assert not isinstance(codes, Csr)
             return cls(kernels.cell_counts(codes, y[rows], w, n_classes, *layout.arrays), layout)
 
-        return by_parts(part, block, spec)
+        return tally_by_parts(part, block, spec)
 
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self:
-        layout = Layout.of(spec)
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
+        layout = CellLayout.from_spec(spec)
         return cls(np.zeros((n_classes, layout.n_cells)), layout)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
-        return cls(arrays["counts"], Layout.of(spec))
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
+        return cls(arrays["counts"], CellLayout.from_spec(spec))
 
     @property
-    def as_levels(self) -> Levels:
+    def to_level_tally(self) -> LevelTally:
         """The same counts, each set a feature and its cells the levels."""
-        return Levels(self.counts, self.layout.offsets)
+        return LevelTally(self.counts, self.layout.offsets)
 
     @property
     def n(self) -> Floats:
         """(classes, sets) weight of the rows in which no value of the set is absent."""
-        return self.as_levels.n
+        return self.to_level_tally.n
 
     def __add__(self, other: Self) -> Self:
-        same_shape(self.counts, other.counts)
+        check_same_shape(self.counts, other.counts)
         return replace(self, counts=self.counts + other.counts)
 
     def __sub__(self, part: Self) -> Self:
-        return replace(self, counts=minus(self.counts, part.counts))
+        return replace(self, counts=subtract_weights(self.counts, part.counts))
 
     def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return replace(self, counts=self.counts * by_class(factor, 2))
+        return replace(self, counts=self.counts * broadcast_by_class(factor, 2))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
         return replace(self, counts=self.counts.sum(axis=0, keepdims=True))
 
-    def only(self, features: Codes) -> Self:
+    def select_features(self, features: Codes) -> Self:
         """The tally of some of the sets."""
-        return type(self)(self.as_levels.only(features).counts, self.layout.some(features))
+        return type(self)(self.to_level_tally.select_features(features).counts, self.layout.select_sets(features))
 
-    def place(self, cell: int) -> tuple[int, int | None]:
-        return self.as_levels.place(cell)
+    def locate_cell(self, cell: int) -> tuple[int, int | None]:
+        return self.to_level_tally.locate_cell(cell)
 
-    def seen(self, j: int) -> dict[str, float]:
+    def summarize_feature(self, j: int) -> dict[str, float]:
         """What a person sees of a set of a pooled tally."""
         return {"cell": int(np.diff(self.layout.offsets)[j])}
 
-    def met(self) -> list[NDArray[np.bool_]]:
+    def seen_levels(self) -> list[NDArray[np.bool_]]:
         """For each column which of its levels have any weight in a set."""
         found = [np.zeros(n, bool) for n in self.layout.sizes]
         there: NDArray[np.bool_] = np.any(self.counts, axis=0)
@@ -172,22 +183,22 @@ class Cells(Tally):
                 found[j][self.layout.levels[i, own][there[own]]] = True
         return found
 
-    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+    def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
         """The tally of some of the levels of each column."""
         keep = np.ones(self.layout.n_cells, bool)
         for s, columns in enumerate(self.layout.sets):
             own = slice(*self.layout.offsets[s : s + 2])
             for i, j in enumerate(columns):
                 keep[own] &= levels[j][self.layout.levels[i, own]]
-        return type(self)(self.counts[:, keep], Layout(self.layout.sets, tuple(int(some.sum()) for some in levels)))
+        return type(self)(self.counts[:, keep], CellLayout(self.layout.sets, tuple(int(some.sum()) for some in levels)))
 
-    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
         """Move each class, and each column's levels, to their codes in larger sets."""
-        counts = spread(self.counts, classes, n_classes)
+        counts = move_classes(self.counts, classes, n_classes)
         if not moves:
             return type(self)(counts, self.layout)
-        to = [np.asarray(move.to, np.intp) for move in moves]
-        wider = Layout(self.layout.sets, tuple(move.n_levels or 0 for move in moves))
+        to = [np.asarray(move.new_codes, np.intp) for move in moves]
+        wider = CellLayout(self.layout.sets, tuple(move.n_levels or 0 for move in moves))
         out = np.zeros((n_classes, wider.n_cells))
         for s, columns in enumerate(self.layout.sets):
             old = slice(*self.layout.offsets[s : s + 2])

@@ -4,8 +4,8 @@ Levels and words: the plug-in value of the counted table, exact. Numbers: the in
 tally describes (normals with each class's own mean and variance; Poissons; exponentials), by numerical integration
 of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread does no harm.
 
->>> tally = Levels(np.array([[5.0, 0.0], [0.0, 5.0]]), np.array([0, 2]))
->>> of_levels(tally).round(6).tolist(), np.log(2).round(6).item()
+>>> tally = LevelTally(np.array([[5.0, 0.0], [0.0, 5.0]]), np.array([0, 2]))
+>>> level_information(tally).round(6).tolist(), np.log(2).round(6).item()
 ([0.693147], 0.693147)
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics
-from candide.rows.blocks import Floats
-from candide.tally import Levels, Moments, Sums
-from candide.tally.base import ratio
+from candide.data.blocks import Floats
+from candide.tally import LevelTally, Moments, Sums
+from candide.tally.base import divide_or_zero
 
-_CELLS = 1 << 15  # (node, class, feature) cells worked at once: they stay in cache
-_MOST_CLASSES = 256  # the work grows with their square
-_MOST_EVENTS = 4096  # counts up to which a sum over all of them is worth its while
+_CHUNK_CELLS = 1 << 15  # (node, class, feature) cells worked at once: they stay in cache
+_MAX_CLASSES = 256  # the work grows with their square
+_MAX_EVENTS = 4096  # counts up to which a sum over all of them is worth its while
 _Z = np.linspace(-8.5, 8.5, 341)  # of a standard normal: the trapezoid rule converges faster than any power
 _Z_WEIGHT = np.exp(-0.5 * _Z**2) / np.sqrt(2 * np.pi) * (_Z[1] - _Z[0])
 _U = np.linspace(-36.0, 4.5, 406)  # log of a standard exponential: a ratio of rates is a shift here
@@ -31,13 +31,13 @@ _U_WEIGHT = np.exp(_U - np.exp(_U)) * (_U[1] - _U[0])
 
 
 @singledispatch
-def of(tally: Any) -> Floats | None:
+def mutual_information(tally: Any) -> Floats | None:
     """(feature,) information by the kind of tally; None where it takes an event model to say."""
     return None
 
 
-@of.register
-def of_levels(tally: Levels) -> Floats:
+@mutual_information.register
+def level_information(tally: LevelTally) -> Floats:
     """(feature,) of the table of classes and levels."""
     n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)
     n_level, n = tally.counts.sum(axis=0), n_class.sum(axis=0)
@@ -48,68 +48,68 @@ def of_levels(tally: Levels) -> Floats:
     return np.maximum(tally.per_feature(terms.sum(axis=0, keepdims=True))[0], 0.0)
 
 
-def of_words(tally: Sums) -> Floats:
+def word_information(tally: Sums) -> Floats:
     """(feature,) of the class and whether the next word is this one."""
     others = np.maximum(tally.total.sum(axis=1, keepdims=True) - tally.total, 0.0)
     pairs = np.stack([tally.total, others], axis=2).reshape(len(others), -1)
-    return of_levels(Levels(pairs, np.arange(0, pairs.shape[1] + 1, 2)))
+    return level_information(LevelTally(pairs, np.arange(0, pairs.shape[1] + 1, 2)))
 
 
-@of.register
-def of_normals(tally: Moments) -> Floats | None:
+@mutual_information.register
+def normal_information(tally: Moments) -> Floats | None:
     """(feature,) of the mixture of normals; a class without any spread is a point that only it and its equals hold."""
-    sd = np.sqrt(ratio(tally.m2, tally.n))
-    return _of_mixture(
-        _shares(tally.n),
+    sd = np.sqrt(divide_or_zero(tally.m2, tally.n))
+    return _mixture_information(
+        _class_proportions(tally.n),
         lambda c, j: (tally.mean[c, j] + sd[c, j] * _Z[:, None], _Z_WEIGHT[:, None]),
         lambda x, c, j: _log_normal(x, tally.mean[:, None, j], sd[:, None, j], sd[c, j] == 0),
         len(_Z),
     )
 
 
-def of_exponentials(tally: Sums) -> Floats | None:
+def exponential_information(tally: Sums) -> Floats | None:
     """(feature,) of the mixture of exponentials."""
-    rate = ratio(tally.n, tally.total)
+    rate = divide_or_zero(tally.n, tally.total)
     if not (rate[tally.n > 0] > 0).all():
         return None
     safe = np.where(rate > 0, rate, 1.0)
-    return _of_mixture(
-        _shares(tally.n),
+    return _mixture_information(
+        _class_proportions(tally.n),
         lambda c, j: (np.exp(_U)[:, None] / safe[c, j], _U_WEIGHT[:, None]),
         lambda x, c, j: np.log(safe[:, None, j]) - safe[:, None, j] * x,
         len(_U),
     )
 
 
-def of_poissons(tally: Sums) -> Floats | None:
+def poisson_information(tally: Sums) -> Floats | None:
     """(feature,) of the mixture of Poissons; None where counts are too large to sum over."""
-    rate = ratio(tally.total, tally.n)
+    rate = divide_or_zero(tally.total, tally.n)
     highest = float(rate.max(initial=0.0))
 
     def log_density(x: Floats, j: slice) -> Floats:
         return numerics.xlogy(x, rate[:, None, j]) - rate[:, None, j] - numerics.gammaln(x + 1.0)
 
-    return of_counts(tally.n, log_density, highest + 12 * np.sqrt(highest) + 40)
+    return count_information(tally.n, log_density, highest + 12 * np.sqrt(highest) + 40)
 
 
-def of_counts(n: Floats, log_density: Callable[[Floats, slice], Floats], last: float) -> Floats | None:
+def count_information(n: Floats, log_density: Callable[[Floats, slice], Floats], last: float) -> Floats | None:
     """(feature,) of a mixture of laws of counts up to ``last``, beyond which there is next to nothing.
 
     ``log_density`` gives (class, node, feature) log-probabilities at nodes (node, 1) of some of the features.
     """
-    if not last <= _MOST_EVENTS:
+    if not last <= _MAX_EVENTS:
         return None
     x = np.arange(int(last) + 1.0)[:, None]
-    return _of_mixture(
-        _shares(n),
+    return _mixture_information(
+        _class_proportions(n),
         lambda c, j: (x, np.exp(log_density(x, j)[c])),
         lambda x, c, j: log_density(x, j),
         len(x),
     )
 
 
-def _shares(n: Floats) -> Floats:
-    return ratio(n, n.sum(axis=0))
+def _class_proportions(n: Floats) -> Floats:
+    return divide_or_zero(n, n.sum(axis=0))
 
 
 def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]) -> Floats:
@@ -122,7 +122,7 @@ def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]
         return np.where(sd > 0, -0.5 * z * z - np.log(sd), np.where((x == mean) & at_point, np.inf, -np.inf))
 
 
-def _of_mixture(
+def _mixture_information(
     share: Floats,
     nodes: Callable[[int, slice], tuple[Floats, Floats]],
     log_density: Callable[[Floats, int, slice], Floats],
@@ -130,10 +130,10 @@ def _of_mixture(
 ) -> Floats | None:
     """Sum over classes c of share_c times the mean, under c, of KL(p(class | x) || share)."""
     n_classes, n_features = share.shape
-    if n_classes > _MOST_CLASSES:
+    if n_classes > _MAX_CLASSES:
         return None
     out = np.zeros(n_features)
-    step = max(1, _CELLS // (n_classes * n_nodes))
+    step = max(1, _CHUNK_CELLS // (n_classes * n_nodes))
     for start in range(0, n_features, step):
         j = slice(start, min(start + step, n_features))
         for c in range(n_classes):

@@ -3,7 +3,9 @@
 Bernoulli columns, categories, bins and the class prior itself are counted this way.
 
 >>> codes, y = np.array([[0, 2], [1, -1], [1, 0]]), np.array([0, 0, 1])
->>> tally = Levels.of(codes, y, n_classes=2, spec=Spec("levels", tuple(map(encode.Levels.of_size, (2, 3)))))
+>>> tally = LevelTally.from_rows(
+...     codes, y, n_classes=2, spec=TallySpec("levels", tuple(map(encode.LevelEncoding.from_size, (2, 3))))
+... )
 >>> tally.counts.tolist()
 [[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0]]
 >>> tally.n.tolist()  # -1 is an absent value: class 0 has two rows, and one value of feature 1
@@ -17,39 +19,51 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import encode, kernels
-from candide.encode import Encoding, Move
+from candide import encoding as encode
+from candide import kernels
+from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
+from candide.encoding import CodeMapping, Encoding
 from candide.errors import InputTypeError, MergeError
-from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
-from candide.tally.base import Spec, Tally, by_class, by_parts, class_weights, minus, same_shape, spread
+from candide.tally.base import (
+    Tally,
+    TallySpec,
+    broadcast_by_class,
+    check_same_shape,
+    move_classes,
+    subtract_weights,
+    sum_class_weights,
+    tally_by_parts,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Levels(Tally):
-    encoding: ClassVar[Encoding] = encode.Levels()
+class LevelTally(Tally):
+    encoding: ClassVar[Encoding] = encode.LevelEncoding()
     state: ClassVar[tuple[str, ...]] = ("counts",)
 
     counts: Floats  # (classes, levels of all features, one after another)
     offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
 
     @classmethod
-    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+    def from_rows(
+        cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
+    ) -> Self:
         """Tally level codes (negative: absent), or with ``spec.threshold`` numbers as "not above" and "above"."""
-        offsets, threshold = offsets_of(spec.sizes), spec.threshold
+        offsets, threshold = offsets_from_sizes(spec.sizes), spec.threshold
         if threshold is not None and threshold < 0 and isinstance(block, Csr):
             what = f"threshold {threshold:g} puts every zero of a sparse matrix above it"
             raise InputTypeError(what, value=threshold, remedy="pass a threshold >= 0 or a dense array")
 
-        def part(rows: slice) -> Levels:
-            x, w = rows_of(block, rows), None if weight is None else weight[rows]
+        def part(rows: slice) -> LevelTally:
+            x, w = slice_rows(block, rows), None if weight is None else weight[rows]
             if threshold is None:
                 assert not isinstance(x, Csr)
-                return cls(kernels.level_counts(spec.tallied(x), y[rows], w, n_classes, offsets), offsets)
+                return cls(kernels.level_counts(spec.tally_values(x), y[rows], w, n_classes, offsets), offsets)
             if isinstance(x, Csr):
                 above, low = kernels.csr_sums(
                     x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features, threshold
                 )
-                n = class_weights(y[rows], w, n_classes)[:, None]
+                n = sum_class_weights(y[rows], w, n_classes)[:, None]
             else:
                 n, above, low = kernels.dense_sums(x, y[rows], w, n_classes, threshold)
             if np.isnan(low):
@@ -58,11 +72,11 @@ class Levels(Tally):
                 np.stack([np.maximum(n - above, 0.0), above], axis=2).reshape(n_classes, 2 * spec.n_features), offsets
             )
 
-        return by_parts(part, block, spec)
+        return tally_by_parts(part, block, spec)
 
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self:
-        offsets = offsets_of(spec.sizes)
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
+        offsets = offsets_from_sizes(spec.sizes)
         return cls(np.zeros((n_classes, offsets[-1])), offsets)
 
     @property
@@ -79,72 +93,74 @@ class Levels(Tally):
         return out
 
     def __add__(self, other: Self) -> Self:
-        self._same_levels(other)
+        self._check_same_levels(other)
         return type(self)(self.counts + other.counts, self.offsets)
 
     def __sub__(self, part: Self) -> Self:
-        self._same_levels(part)
-        return type(self)(minus(self.counts, part.counts), self.offsets)
+        self._check_same_levels(part)
+        return type(self)(subtract_weights(self.counts, part.counts), self.offsets)
 
-    def _same_levels(self, other: Self) -> None:
-        same_shape(self.counts, other.counts)
+    def _check_same_levels(self, other: Self) -> None:
+        check_same_shape(self.counts, other.counts)
         if not np.array_equal(self.offsets, other.offsets):
             what = "these tallies have different numbers of levels per feature"
             raise MergeError(what, remedy="unite their levels first")
 
     def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        return type(self)(self.counts * by_class(factor, 2), self.offsets)
+        return type(self)(self.counts * broadcast_by_class(factor, 2), self.offsets)
 
-    def remap(self, classes: Codes, n_classes: int, moves: Sequence[Move] = ()) -> Self:
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
         """Move each class, and each feature's levels, to their codes in larger sets."""
-        counts = spread(self.counts, classes, n_classes)
+        counts = move_classes(self.counts, classes, n_classes)
         if not moves:
             return type(self)(counts, self.offsets)
-        offsets = offsets_of([move.n_levels or 0 for move in moves])
+        offsets = offsets_from_sizes([move.n_levels or 0 for move in moves])
         out = np.zeros((n_classes, offsets[-1]))
-        out[:, np.concatenate([start + move.to for start, move in zip(offsets, moves, strict=False)])] = counts
+        out[:, np.concatenate([start + move.new_codes for start, move in zip(offsets, moves, strict=False)])] = counts
         return type(self)(out, offsets)
 
     def coarsen(self, groups: Sequence[Codes]) -> Self:
         """The tally in which levels of the same group are one: for each feature the group of each of its levels."""
-        offsets = offsets_of([int(max(group, default=-1)) + 1 for group in groups])
+        offsets = offsets_from_sizes([int(max(group, default=-1)) + 1 for group in groups])
         place = np.concatenate([start + np.asarray(group) for start, group in zip(offsets, groups, strict=False)])
         counts = np.zeros((len(self.counts), offsets[-1]))
         np.add.at(counts.T, place.astype(np.intp), self.counts.T)
         return type(self)(counts, offsets)
 
-    def only(self, features: Codes) -> Self:
+    def select_features(self, features: Codes) -> Self:
         """The tally of some of the features."""
         sizes = np.diff(self.offsets)[features]
-        offsets = offsets_of(sizes)
+        offsets = offsets_from_sizes(sizes)
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][features] - offsets[:-1], sizes)
         return type(self)(self.counts[:, place], offsets)
 
-    def met(self) -> list[NDArray[np.bool_]]:
+    def seen_levels(self) -> list[NDArray[np.bool_]]:
         return np.split(self.counts.any(axis=0), self.offsets[1:-1])
 
-    def some_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+    def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
         """The tally of some of the levels of each feature."""
-        return type(self)(self.counts[:, np.concatenate(levels)], offsets_of([int(some.sum()) for some in levels]))
+        return type(self)(
+            self.counts[:, np.concatenate(levels)], offsets_from_sizes([int(some.sum()) for some in levels])
+        )
 
-    def place(self, cell: int) -> tuple[int, int | None]:
+    def locate_cell(self, cell: int) -> tuple[int, int | None]:
         feature = int(np.searchsorted(self.offsets, cell, "right")) - 1
         return feature, cell - int(self.offsets[feature])
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return self._each(lambda a: a.sum(axis=0, keepdims=True))
+        return self._map_arrays(lambda a: a.sum(axis=0, keepdims=True))
 
-    def seen(self, j: int) -> dict[str, float]:
+    def summarize_feature(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"level": int(self.offsets[j + 1] - self.offsets[j])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
-        return cls(arrays["counts"], offsets_of(spec.sizes))
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
+        return cls(arrays["counts"], offsets_from_sizes(spec.sizes))
 
 
-def offsets_of(sizes: Sequence[int] | Codes) -> Codes:
+def offsets_from_sizes(sizes: Sequence[int] | Codes) -> Codes:
     """Where the levels of each feature start, and where the last ones end."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)

@@ -4,14 +4,14 @@ The tallies of two disjoint sets of rows add up to the tally of their union, so 
 machines are one case.
 
 >>> X, y = np.array([[1.0], [3.0], [np.nan], [10.0]]), np.array([0, 0, 0, 1])
->>> count = lambda rows: Moments.of(X[rows], y[rows], n_classes=2)
+>>> count = lambda rows: Moments.from_rows(X[rows], y[rows], n_classes=2)
 >>> parts = count(slice(0, 1)) + count(slice(1, 4))
 >>> parts.mean.ravel().tolist(), parts.m2.ravel().tolist(), parts.n.ravel().tolist()
 ([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
 
 They add as sums of powers, of 159 bits each, so that what is removed leaves no trace, were it far larger than the rest.
 
->>> huge = Moments.of(np.array([[1e12]]), np.array([0]), n_classes=2)
+>>> huge = Moments.from_rows(np.array([[1e12]]), np.array([0]), n_classes=2)
 >>> (parts + huge - huge).m2.tolist()
 [[2.0], [0.0]]
 """
@@ -25,228 +25,240 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.errors import NotWithinError
+from candide.data.blocks import Codes, Floats
+from candide.errors import NotCountedError
 from candide.kernels import powers
-from candide.rows.blocks import Codes, Floats
-from candide.tally.base import Spec, Tallied, Tally, by_class, by_parts, minus, negative, ratio, same_shape
-from candide.tally.noise import LOST, Noisy, noise_of, refuse_lost
-from candide.tally.spread import FAR, far_off, scale_of
+from candide.tally.base import (
+    TalliedRows,
+    Tally,
+    TallySpec,
+    broadcast_by_class,
+    check_same_shape,
+    divide_or_zero,
+    negative_value_error,
+    subtract_weights,
+    tally_by_parts,
+)
+from candide.tally.noise import LOST_SHARE, NoisyTally, check_not_lost, significant_noise
+from candide.tally.precision import IMPRECISE_RATIO, estimate_scale, is_mean_imprecise
 
 _EPS = 4 * np.finfo(np.float64).eps
-_FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
 _NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
 
 
-NOTHING = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
+ROUNDING_SHARE = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Noisy, Tally):
+class Moments(NoisyTally, Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
-    can_be_far: ClassVar[bool] = True
+    can_be_imprecise: ClassVar[bool] = True
 
     n: Floats  # (classes, features) weight of the values present
     mean: Floats  # (classes, features) zero where n is zero
     m2: Floats  # (classes, features) sum of w * (x - mean)**2, never negative
 
     @classmethod
-    def of(
-        cls, block: NDArray, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec | None = None
+    def from_rows(
+        cls, block: NDArray, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec | None = None
     ) -> Self:
         """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
-        tallied = Tallied(block, spec)
-        scale = None if block.size <= _FEW else scale_of(tallied, len(block))
+        tallied = TalliedRows(block, spec)
+        scale = None if block.size <= _MAX_EXACT_VALUES else estimate_scale(tallied, len(block))
 
         def part(rows: slice) -> Moments:
             x = tallied[rows]
-            if spec is not None and spec.amounts and (x < 0).any():
-                raise negative(float(x[x < 0][0]))
-            return cls._counted(x, y[rows], None if weight is None else weight[rows], n_classes, scale)
+            if spec is not None and spec.is_non_negative and (x < 0).any():
+                raise negative_value_error(float(x[x < 0][0]))
+            return cls._count_rows(x, y[rows], None if weight is None else weight[rows], n_classes, scale)
 
-        return by_parts(part, block, spec, join=Moments.beside)
+        return tally_by_parts(part, block, spec, join=Moments.add_approximately)
 
     @classmethod
-    def _counted(cls, x: NDArray, y: Codes, w: Floats | None, n_classes: int, scale: Floats | None) -> Self:
+    def _count_rows(cls, x: NDArray, y: Codes, w: Floats | None, n_classes: int, scale: Floats | None) -> Self:
         """The tally of rows, summed exactly where there are few, and in columns that spread far beyond their scale."""
         if scale is None:
-            return cls._of_sums(kernels.power_sums(x, y, w, n_classes))
+            return cls._from_sums(kernels.power_sums(x, y, w, n_classes))
         plain = cls(*kernels.moments(x, y, w, n_classes))
-        far = plain.far(scale)
+        far = plain.imprecise_features(scale)
         if not len(far):
             return plain
         sums = plain.sums.copy()
         sums[:, far] = kernels.power_sums(x[:, far], y, w, n_classes)
-        return cls._of_sums(sums)
+        return cls._from_sums(sums)
 
     @classmethod
-    def _of_sums(cls, sums: Floats) -> Self:
+    def _from_sums(cls, sums: Floats) -> Self:
         """The tally of sums of powers (classes, features, power, part)."""
         n, mean, m2 = kernels.moments_of(sums)
-        nothing = np.isfinite(m2) & (m2 <= NOTHING * sums[..., 2, 0])
+        nothing = np.isfinite(m2) & (m2 <= ROUNDING_SHARE * sums[..., 2, 0])
         out = cls(n, mean, np.where(nothing, 0.0, m2))
         out.__dict__["sums"] = sums
         return out
 
-    def _bounded(self) -> Iterator[NDArray]:
+    def _bounded_arrays(self) -> Iterator[NDArray]:
         """Yield weights, means, and sums of squares about 0, which merging works with."""
         yield from (self.n, self.mean)
         with np.errstate(over="ignore", invalid="ignore"):
             yield self.m2 + self.n * self.mean**2
 
-    def far(self, scale: Floats) -> Codes:
+    def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            far = (ratio(self.m2, self.n) > (FAR * scale) ** 2) | far_off(self.mean, scale)
+            far = (divide_or_zero(self.m2, self.n) > (IMPRECISE_RATIO * scale) ** 2) | is_mean_imprecise(
+                self.mean, scale
+            )
             return np.flatnonzero(far.any(axis=0))
 
-    def with_feature(self, j: int, other: Self, at: int) -> Self:
+    def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
-        sums[:, j] = other.sums[:, at]
-        return self._of_sums(sums)
+        sums[:, j] = other.sums[:, other_feature]
+        return self._from_sums(sums)
 
     @cached_property
     def sums(self) -> Floats:
         """(classes, features, power, part) the sums of w, w x and w x^2: what adds."""
-        sums = powers.of_moments(self.n, self.mean, self.m2, self.__dict__.get("_rest"))
+        sums = powers.sums_from_moments(self.n, self.mean, self.m2, self.__dict__.get("_rest"))
         last = self.__dict__.get("_last")
-        return sums if last is None else powers.with_last(sums, last)
+        return sums if last is None else powers.add_last_residuals(sums, last)
 
     @property
-    def _exact(self) -> bool:
+    def _has_residuals(self) -> bool:
         """Whether the sums hold more than weight, mean and spread."""
         return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last", "_noise"))
 
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self:
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
         zero = np.zeros((n_classes, spec.n_features))
         return cls(zero, zero, zero)
 
     def __add__(self, other: Self) -> Self:
-        same_shape(self.n, other.n)
-        return self._of_sums(powers.plus(self.sums, other.sums)).with_noise(self.noise + other.noise)
+        check_same_shape(self.n, other.n)
+        return self._from_sums(powers.add_sums(self.sums, other.sums)).with_noise(self.noise + other.noise)
 
-    def beside(self, other: Self) -> Self:
+    def add_approximately(self, other: Self) -> Self:
         """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
-        if self._exact or other._exact:
+        if self._has_residuals or other._has_residuals:
             return self + other
-        same_shape(self.n, other.n)
+        check_same_shape(self.n, other.n)
         return type(self)(*_chan((self.n, self.mean, self.m2), (other.n, other.mean, other.m2)))
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
-        n = minus(self.n, part.n)
-        sums = powers.minus(self.sums, part.sums)
+        n = subtract_weights(self.n, part.n)
+        sums = powers.subtract_sums(self.sums, part.sums)
         sums[n == 0] = 0.0
         _, mean, m2 = kernels.moments_of(sums)
-        rounded = self.settled(part, n, mean, m2)
+        rounded = self.remaining_moments(part, n, mean, m2)
         change = (n > 0) & ((rounded[0] != mean) | (rounded[1] != m2))
         if change.any():
-            sums[change] = powers.of_moments(n, *rounded)[change]
-        return self._of_sums(sums).with_noise(self.noise_left(part, n, sums[..., 2, 0]))
+            sums[change] = powers.sums_from_moments(n, *rounded)[change]
+        return self._from_sums(sums).with_noise(self.remaining_noise(part, n, sums[..., 2, 0]))
 
-    def noise_left(self, part: Self, n: Floats, squares: Floats) -> Floats:
+    def remaining_noise(self, part: Self, n: Floats, squares: Floats) -> Floats:
         """(classes, features) the noise of the sums of squares that are left without ``part``, of the weight ``n``."""
-        return np.where(n > 0, noise_of(self._rounding(part), squares), 0.0)
+        return np.where(n > 0, significant_noise(self._rounding(part), squares), 0.0)
 
     def _rounding(self, part: Self) -> Floats:
         """How far off the sums of squares may be that are left without ``part``."""
-        return LOST * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0])) + self.noise + part.noise
+        return LOST_SHARE * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0])) + self.noise + part.noise
 
-    def settled(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
+    def remaining_moments(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
         """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
         natural = _variance(n, mean, np.maximum(m2, 0.0))
         if "_noise" in self.__dict__:  # else what looks as if it was never counted was not
             self._check_lost(part, n, mean, natural)
-        self._check_left(part, n, gap, m2)
+        self._check_remaining(part, n, gap, m2)
         self._check_lost(part, n, mean, natural)
         # Sums of a large block were rounded to doubles: what is smaller than that, and than any spread left, is none.
         noise = _NOISE * self.m2 + _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n
-        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= LOST * np.abs(self.sums[..., 2, 0]))
-        blur = _EPS * ratio(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
+        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= LOST_SHARE * np.abs(self.sums[..., 2, 0]))
+        blur = _EPS * divide_or_zero(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
         zero = (np.abs(mean) <= blur) & (mean**2 <= 1e-12 * natural)
         return np.where(zero, 0.0, mean), np.where(none, 0.0, np.maximum(m2, 0.0))
 
-    def less(self, part: Self) -> Self:
+    def subtract_approximately(self, part: Self) -> Self:
         """Self - part in doubles, as many at once as there are leading axes."""
-        n = minus(self.n, part.n)
+        n = subtract_weights(self.n, part.n)
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
-        mean = np.where(n > 0, self.mean + gap * ratio(part.n, n), 0.0)
+        mean = np.where(n > 0, self.mean + gap * divide_or_zero(part.n, n), 0.0)
         # A mean smaller than the rounding error of the sums it was taken from is 0.
-        blur = _EPS * ratio(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
+        blur = _EPS * divide_or_zero(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
         mean = np.where(np.abs(mean) <= blur, 0.0, mean)
-        m2 = self.m2 - part.m2 - gap * gap * part.n * ratio(self.n, n)
-        self._check_left(part, n, gap, m2)
+        m2 = self.m2 - part.m2 - gap * gap * part.n * divide_or_zero(self.n, n)
+        self._check_remaining(part, n, gap, m2)
         # A spread smaller than the rounding error of the one, and of the means, that it was taken from is none.
-        error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * ratio(self.n, n)
+        error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * divide_or_zero(self.n, n)
         return type(self)(n, mean, np.where((n > 0) & (m2 > _NOISE * self.m2 + error), m2, 0.0))
 
-    def _check_left(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
+    def _check_remaining(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
-        outside = m2 < -self.slack(part, n) - self.n * (_EPS * self.mean) ** 2
+        outside = m2 < -self.rounding_slack(part, n) - self.n * (_EPS * self.mean) ** 2
         # Where every row goes, the two must be the same.
-        outside |= (n == 0) & (np.abs(gap) > 1e-6 * np.sqrt(ratio(self.m2, self.n)) + self._blur(part))
+        outside |= (n == 0) & (np.abs(gap) > 1e-6 * np.sqrt(divide_or_zero(self.m2, self.n)) + self._mean_error(part))
         if outside.any():
             c, j = np.argwhere(outside)[0].tolist()
-            raise NotWithinError("the values removed were never counted", (c, j))
+            raise NotCountedError("the values removed were never counted", (c, j))
 
     def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:
         """Refuse to remove values so large that beside them the spread of the rest was lost."""
         lost = (part.n > 0) & (n > 0) & (self._rounding(part) > 1e-6 * n * np.maximum(natural, mean**2))
-        refuse_lost(lost & ((natural > 0) | (mean != 0)))
+        check_not_lost(lost & ((natural > 0) | (mean != 0)))
 
-    def _blur(self, part: Self) -> Floats:
+    def _mean_error(self, part: Self) -> Floats:
         """How well a mean is known after many rows have been merged, and many taken away again."""
         return 1e-9 * np.maximum(np.abs(self.mean), np.abs(part.mean))
 
-    def slack(self, part: Self, n: Floats) -> Floats:
+    def rounding_slack(self, part: Self, n: Floats) -> Floats:
         """How far below zero rounding may put the spread of what is left, of the weight ``n``, without ``part``."""
-        blur = self._blur(part)
-        stretch = np.where(n > 0, ratio(self.n, n), 1.0)
+        blur = self._mean_error(part)
+        stretch = np.where(n > 0, divide_or_zero(self.n, n), 1.0)
         return 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
 
     def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        sums = powers.scaled(self.sums, by_class(factor, self.sums.ndim - 1))
-        return self._of_sums(sums).with_noise(self.noise * by_class(factor, np.ndim(self.noise)))
+        sums = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
+        return self._from_sums(sums).with_noise(self.noise * broadcast_by_class(factor, np.ndim(self.noise)))
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
-        return type(self)(*_pooled(self.n, self.mean, self.m2))
+        return type(self)(*_pool_state(self.n, self.mean, self.m2))
 
-    def seen(self, j: int) -> dict[str, float]:
+    def summarize_feature(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
 
-    def rest(self) -> dict[str, NDArray]:
-        if not self._exact:
+    def rounding_residuals(self) -> dict[str, NDArray]:
+        if not self._has_residuals:
             return {}
         state = self.n, self.mean, self.m2
-        rest = powers.rest_of(self.sums, *state)
-        last = powers.last_of(self.sums, powers.of_moments(*state, rest))
+        rest = powers.residuals_of_sums(self.sums, *state)
+        last = powers.last_residuals(self.sums, powers.sums_from_moments(*state, rest))
         found = {"rest": rest, "last": last}
         kept = {name: a.reshape(len(self.n), a.shape[1] * a.shape[2]) for name, a in found.items() if a.any()}
-        return kept | self.kept_noise()
+        return kept | self.noise_arrays()
 
     @classmethod
-    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
+    def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
         return {
-            "rest": (n_classes, powers.REST * spec.n_features),
+            "rest": (n_classes, powers.N_RESIDUALS * spec.n_features),
             "last": (n_classes, powers.POWERS * spec.n_features),
             "noise": (n_classes, spec.n_features),
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         out = cls(*(arrays[name] for name in cls.state))
         if "rest" in arrays:
-            out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.REST)
+            out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.N_RESIDUALS)
         if "last" in arrays:
             out.__dict__["_last"] = arrays["last"].reshape(*out.n.shape, powers.POWERS)
         return out.with_noise(arrays.get("noise", 0.0))
 
-    def _each(self, change: Any) -> Self:
-        out = super()._each(change)
-        if self._exact:
+    def _map_arrays(self, change: Any) -> Self:
+        out = super()._map_arrays(change)
+        if self._has_residuals:
             out.__dict__["sums"] = change(self.sums)
         return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
 
@@ -258,11 +270,11 @@ def _chan(a: State, b: State) -> State:
     """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
     n = a[0] + b[0]
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say where
-        gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), ratio(b[0], n)
+        gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), divide_or_zero(b[0], n)
         return n, np.where(a[0] > 0, a[1] + gap * share, b[1]), a[2] + b[2] + gap * gap * share * a[0]
 
 
-def _pooled(*state: Floats) -> State:
+def _pool_state(*state: Floats) -> State:
     """The state of all classes as one, (..., 1, features)."""
     left: Any = state
     while (n := left[0].shape[-2]) > 1:  # one half is added to the other: there may be very many classes
@@ -275,5 +287,5 @@ def _pooled(*state: Floats) -> State:
 
 def _variance(*state: Floats) -> Floats:
     """(1, features) of all classes together."""
-    n, _, m2 = _pooled(*state)
-    return ratio(m2, n)
+    n, _, m2 = _pool_state(*state)
+    return divide_or_zero(m2, n)

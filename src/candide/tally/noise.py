@@ -6,12 +6,12 @@ another, of 1e18, still hides that, the tally keeps how large the error may be, 
 >>> import numpy as np
 >>> from candide.tally.moments import Moments
 >>> def count(*values):
-...     return Moments.of(np.array([values]).T, np.zeros(len(values), int), n_classes=1)
+...     return Moments.from_rows(np.array([values]).T, np.zeros(len(values), int), n_classes=1)
 >>> left = count(1.0, 2.0, 1e35, 1e18) - count(1e35)
 >>> left - count(1e18)
 Traceback (most recent call last):
     ...
-candide.errors.NotWithinError: the values removed are so large that what is left was lost beside them; fit again \
+candide.errors.NotCountedError: the values removed are so large that what is left was lost beside them; fit again \
 without them (class 0, position 0)
 """
 
@@ -20,14 +20,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.errors import NotWithinError
-from candide.rows.blocks import Floats
+from candide.data.blocks import Floats
+from candide.errors import NotCountedError
 
-LOST = 2.0**-140  # of sums: less than this share of what was there is rounding
-_MORE = 2.0**10  # times the rounding of the sums themselves: less than that is not worth keeping
+LOST_SHARE = 2.0**-140  # of sums: less than this share of what was there is rounding
+_MIN_NOISE_RATIO = 2.0**10  # times the rounding of the sums themselves: less than that is not worth keeping
 
 
-class Noisy:
+class NoisyTally:
     """A tally that may know a bound on the error of its sums, (classes, features)."""
 
     @property
@@ -41,20 +41,20 @@ class Noisy:
             self.__dict__["_noise"] = np.asarray(noise)
         return self
 
-    def kept_noise(self) -> dict[str, NDArray]:
+    def noise_arrays(self) -> dict[str, NDArray]:
         """The array that a file keeps, where there is any."""
         return {"noise": self.noise} if "_noise" in self.__dict__ else {}
 
 
-def noise_of(rounding: Floats, left: Floats) -> Floats:
+def significant_noise(rounding: Floats, left: Floats) -> Floats:
     """The errors of what is left of sums that are worth keeping: far larger than its own rounding."""
-    return np.where(rounding > _MORE * LOST * np.abs(left), rounding, 0.0)
+    return np.where(rounding > _MIN_NOISE_RATIO * LOST_SHARE * np.abs(left), rounding, 0.0)
 
 
-def refuse_lost(lost: NDArray[np.bool_]) -> None:
+def check_not_lost(lost: NDArray[np.bool_]) -> None:
     """Raise an error where a removal leaves nothing but rounding errors."""
     if lost.any():
         c, j = np.argwhere(lost)[0].tolist()
-        raise NotWithinError(
+        raise NotCountedError(
             "the values removed are so large that what is left was lost beside them; fit again without them", (c, j)
         )

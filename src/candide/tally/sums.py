@@ -4,10 +4,12 @@ Word counts, event counts and waiting times need no more than this. Where double
 of three of them, so that what is removed leaves no trace, were it far larger than the rest.
 
 >>> X, y = np.array([[2.0, 0.0], [1.0, 3.0], [np.nan, 5.0]]), np.array([0, 0, 1])
->>> tally = Sums.of(X, y, n_classes=2, spec=Spec.alike("sums", Sums.encoding, 2))
+>>> tally = Sums.from_rows(X, y, n_classes=2, spec=TallySpec.from_encoding("sums", Sums.encoding, 2))
 >>> tally.n.tolist(), tally.total.tolist()
 ([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
->>> huge = Sums.of(np.array([[1e30, 1e30]]), np.array([0]), n_classes=2, spec=Spec.alike("sums", Sums.encoding, 2))
+>>> huge = Sums.from_rows(
+...     np.array([[1e30, 1e30]]), np.array([0]), n_classes=2, spec=TallySpec.from_encoding("sums", Sums.encoding, 2)
+... )
 >>> (tally + huge - huge).total.tolist()
 [[3.0, 3.0], [0.0, 5.0]]
 """
@@ -20,88 +22,92 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.errors import NotWithinError
+from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
+from candide.errors import NotCountedError
 from candide.kernels import powers
-from candide.numerics import PARTS, expansion, parts_of, two_sum
-from candide.rows.blocks import Block, Codes, Csr, Floats, rows_of
+from candide.numerics import EXPANSION_PARTS, split_expansion, sum_to_expansion, two_sum
 from candide.tally.base import (
-    Spec,
-    Tallied,
+    TalliedRows,
     Tally,
-    by_class,
-    by_parts,
-    class_weights,
-    difference,
-    minus,
-    negative,
-    ratio,
-    same_shape,
+    TallySpec,
+    broadcast_by_class,
+    check_same_shape,
+    divide_or_zero,
+    negative_value_error,
+    subtract_sums,
+    subtract_weights,
+    sum_class_weights,
+    tally_by_parts,
 )
-from candide.tally.noise import LOST, Noisy, noise_of, refuse_lost
-from candide.tally.spread import FAR, scale_of
+from candide.tally.noise import LOST_SHARE, NoisyTally, check_not_lost, significant_noise
+from candide.tally.precision import IMPRECISE_RATIO, estimate_scale
 
-_LEAST = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
+_MIN_LOG_FACTORIAL = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 
-_EXACT = 1 << 53  # whole numbers up to here are exact as floats
+_MAX_EXACT_INTEGER = 1 << 53  # whole numbers up to here are exact as floats
 _EPS = 2.0**-52
-_FEW = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
-_TILE = 1 << 14  # rows summed exactly at a time
-_MOST = 1 << 18  # totals that are added exactly; of more, such as of the words of many documents, in doubles
+_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_CHUNK_ROWS = 1 << 14  # rows summed exactly at a time
+_MAX_EXACT_TOTALS = (
+    1 << 18
+)  # totals that are added exactly; of more, such as of the words of many documents, in doubles
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(Noisy, Tally):
+class Sums(NoisyTally, Tally):
     state: ClassVar[tuple[str, ...]] = ("n", "total", "log_factorial")
-    can_be_far: ClassVar[bool] = True
+    can_be_imprecise: ClassVar[bool] = True
 
     n: Floats  # (classes, features) weight of the values present
     total: Floats  # (classes, features) sum of w * x
     log_factorial: Floats  # (classes, features) sum of w * log x!; zero unless the spec keeps it
-    amounts: bool = False  # whether no value is negative: then no total of some of the rows is, either
+    is_non_negative: bool = False  # whether no value is negative: then no total of some of the rows is, either
 
     @classmethod
-    def of(cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: Spec) -> Self:
+    def from_rows(
+        cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
+    ) -> Self:
         """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
 
-        amounts, keep = spec.amounts, "log_factorial" in spec.keep
-        few = not isinstance(block, Csr) and block.size <= _FEW
-        scale = None if few or isinstance(block, Csr) else scale_of(Tallied(block, spec), len(block))
+        amounts, keep = spec.is_non_negative, "log_factorial" in spec.extra_sums
+        few = not isinstance(block, Csr) and block.size <= _MAX_EXACT_VALUES
+        scale = None if few or isinstance(block, Csr) else estimate_scale(TalliedRows(block, spec), len(block))
 
         def part(rows: slice) -> Sums:
-            x, w = rows_of(block, rows), None if weight is None else weight[rows]
+            x, w = slice_rows(block, rows), None if weight is None else weight[rows]
             if isinstance(x, Csr):
                 total, low = kernels.csr_sums(x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features)
-                n = np.broadcast_to(class_weights(y[rows], w, n_classes)[:, None], total.shape)
+                n = np.broadcast_to(sum_class_weights(y[rows], w, n_classes)[:, None], total.shape)
             else:
-                x = spec.tallied(x)
+                x = spec.tally_values(x)
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
             if amounts and low < 0:
-                raise negative(float(low), is_sparse=isinstance(x, Csr))
-            base = _log_factorial(x, y[rows], w, n_classes) if keep else _nothing(total.shape)
+                raise negative_value_error(float(low), is_sparse=isinstance(x, Csr))
+            base = _log_factorial(x, y[rows], w, n_classes) if keep else _broadcast_zeros(total.shape)
             made = cls(n, total, base, amounts)
             if isinstance(x, Csr):  # summed in doubles, which do not hold every whole number beyond these
-                return made.with_noise(np.where(np.abs(total) > _EXACT, _EPS * np.abs(total), 0.0))
+                return made.with_noise(np.where(np.abs(total) > _MAX_EXACT_INTEGER, _EPS * np.abs(total), 0.0))
             if not (few or scale is not None):
                 return made
-            at = np.arange(x.shape[1]) if scale is None else made.far(scale)
-            return made._summed(x, y[rows], w, at, keep) if len(at) else made
+            at = np.arange(x.shape[1]) if scale is None else made.imprecise_features(scale)
+            return made._sum_exactly(x, y[rows], w, at, keep) if len(at) else made
 
-        return by_parts(part, block, spec, join=cls.beside)
+        return tally_by_parts(part, block, spec, join=cls.add_approximately)
 
-    def _summed(self, x: NDArray, y: Codes, w: Floats | None, at: Codes, keep: bool) -> Self:
+    def _sum_exactly(self, x: NDArray, y: Codes, w: Floats | None, at: Codes, keep: bool) -> Self:
         """This tally with the totals of some features summed exactly."""
         sums, k = self.sums.copy(), len(self.n)
         sums[:, at] = 0.0
-        for start in range(0, len(y), _TILE):  # so that no more than a tile of the rows is copied
-            rows = slice(start, start + _TILE)
+        for start in range(0, len(y), _CHUNK_ROWS):  # so that no more than a tile of the rows is copied
+            rows = slice(start, start + _CHUNK_ROWS)
             tile, weight = x[rows, at], None if w is None else w[rows]
             for i, values in enumerate((tile, _log_factorials(tile)) if keep else (tile,)):
                 more = kernels.power_sums(values, y[rows], weight, k)[:, :, 1]
-                sums[:, at, i] = expansion(*parts_of(sums[:, at, i]), *parts_of(more))
-        return self._of_sums(self.n, sums, self.amounts)
+                sums[:, at, i] = sum_to_expansion(*split_expansion(sums[:, at, i]), *split_expansion(more))
+        return self._from_sums(self.n, sums, self.is_non_negative)
 
     @classmethod
-    def _of_sums(cls, n: Floats, sums: Floats, amounts: bool) -> Self:
+    def _from_sums(cls, n: Floats, sums: Floats, amounts: bool) -> Self:
         out = cls(n, sums[..., 0, 0].copy(), sums[..., 1, 0].copy(), amounts)
         if sums[..., 1:].any():  # else the totals are exact as they are
             out.__dict__["sums"] = sums
@@ -111,146 +117,161 @@ class Sums(Noisy, Tally):
     def sums(self) -> Floats:
         """(classes, features, which total, part) the totals as expansions."""
         rest = self.__dict__.get("_rest")
-        sums = np.zeros((*self.total.shape, 2, PARTS))
+        sums = np.zeros((*self.total.shape, 2, EXPANSION_PARTS))
         sums[..., 0, 0], sums[..., 1, 0] = self.total, self.log_factorial
         if rest is not None:
             sums[..., 1:] = rest
         return sums
 
     @property
-    def _exact(self) -> bool:
+    def _has_residuals(self) -> bool:
         """Whether the sums hold more than the totals."""
         return not self.__dict__.keys().isdisjoint(("_rest", "_noise")) or (
             "sums" in self.__dict__ and bool(self.sums[..., 1:].any())
         )
 
-    def far(self, scale: Floats) -> Codes:
+    def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.flatnonzero((np.abs(ratio(self.total, self.n)) > FAR**2 * scale).any(axis=0))
+            return np.flatnonzero((np.abs(divide_or_zero(self.total, self.n)) > IMPRECISE_RATIO**2 * scale).any(axis=0))
 
-    def with_feature(self, j: int, other: Self, at: int) -> Self:
+    def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
-        sums[:, j] = other.sums[:, at]
-        return self._of_sums(self.n, sums, self.amounts)
+        sums[:, j] = other.sums[:, other_feature]
+        return self._from_sums(self.n, sums, self.is_non_negative)
 
     @classmethod
-    def empty(cls, n_classes: int, spec: Spec) -> Self:
-        zero = _nothing((n_classes, spec.n_features))
-        return cls(zero, zero, zero, spec.amounts)
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
+        zero = _broadcast_zeros((n_classes, spec.n_features))
+        return cls(zero, zero, zero, spec.is_non_negative)
 
     def __add__(self, other: Self) -> Self:
-        same_shape(self.total, other.total)
-        if self.total.size > _MOST or not (self._exact or other._exact or _rounds(self, other)):
-            return self.beside(other)
-        n, amounts = _plus(self.n, other.n), self.amounts and other.amounts
-        return self._of_sums(n, powers.plus(self.sums, other.sums), amounts).with_noise(self.noise + other.noise)
+        check_same_shape(self.total, other.total)
+        if self.total.size > _MAX_EXACT_TOTALS or not (
+            self._has_residuals or other._has_residuals or _is_sum_inexact(self, other)
+        ):
+            return self.add_approximately(other)
+        n, amounts = _add_broadcast(self.n, other.n), self.is_non_negative and other.is_non_negative
+        return self._from_sums(n, powers.add_sums(self.sums, other.sums), amounts).with_noise(self.noise + other.noise)
 
-    def beside(self, other: Self) -> Self:
+    def add_approximately(self, other: Self) -> Self:
         """Self + other, in doubles where neither holds more: of slices of one block."""
-        if (self._exact or other._exact) and self.total.size <= _MOST:
+        if (self._has_residuals or other._has_residuals) and self.total.size <= _MAX_EXACT_TOTALS:
             return self + other
-        same_shape(self.total, other.total)
-        n, total, base = (_plus(getattr(self, name), getattr(other, name)) for name in self.state)
-        return type(self)(n, total, base, self.amounts and other.amounts)
+        check_same_shape(self.total, other.total)
+        n, total, base = (_add_broadcast(getattr(self, name), getattr(other, name)) for name in self.state)
+        return type(self)(n, total, base, self.is_non_negative and other.is_non_negative)
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``.
 
         Of amounts it is known when it does not; of values of either sign only where weights say so.
         """
-        n = minus(self.n, part.n)
-        if self.amounts:
-            _check_left(self.total, part.total, n, least=0.0)
-            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST, rounding=1e-9 * self.n)
-        if self.total.size > _MOST:
-            return self.less(part)
-        sums = powers.minus(self.sums, part.sums)
+        n = subtract_weights(self.n, part.n)
+        if self.is_non_negative:
+            _check_remaining(self.total, part.total, n, least=0.0)
+            _check_remaining(
+                self.log_factorial, part.log_factorial, n, least=_MIN_LOG_FACTORIAL, rounding=1e-9 * self.n
+            )
+        if self.total.size > _MAX_EXACT_TOTALS:
+            return self.subtract_approximately(part)
+        sums = powers.subtract_sums(self.sums, part.sums)
         # What is smaller than the rounding of doubles, and than anything else that is left, is nothing.
         whole, rest = np.abs(self.sums[..., 0]), np.abs(sums[..., 0])
-        usual = ratio(rest.sum(axis=0), n.sum(axis=0)[:, None])
+        usual = divide_or_zero(rest.sum(axis=0), n.sum(axis=0)[:, None])
         nothing = (rest <= 1e-12 * whole) & (rest <= 1e-12 * usual * n[..., None])
-        rounding = LOST * whole[..., 0] + self.noise + part.noise
-        refuse_lost((n > 0) & (part.n > 0) & (rounding > 1e-6 * usual[:, 0] * n) & (usual[:, 0] > 0))
+        rounding = LOST_SHARE * whole[..., 0] + self.noise + part.noise
+        check_not_lost((n > 0) & (part.n > 0) & (rounding > 1e-6 * usual[:, 0] * n) & (usual[:, 0] > 0))
         sums[nothing | (n == 0)[..., None]] = 0.0
-        if self.amounts:
+        if self.is_non_negative:
             sums[..., 0, :][sums[..., 0, 0] < 0] = 0.0
-        noise = np.where(n > 0, noise_of(rounding, sums[..., 0, 0]), 0.0)
-        return self._of_sums(n, sums, self.amounts).with_noise(noise)
+        noise = np.where(n > 0, significant_noise(rounding, sums[..., 0, 0]), 0.0)
+        return self._from_sums(n, sums, self.is_non_negative).with_noise(noise)
 
     def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times: forgetting."""
-        if not self._exact:
-            return self._each(lambda a: a * by_class(factor, a.ndim))
-        n, sums = self.n * by_class(factor, 2), powers.scaled(self.sums, by_class(factor, self.sums.ndim - 1))
-        return self._of_sums(n, sums, self.amounts).with_noise(self.noise * by_class(factor, np.ndim(self.noise)))
+        if not self._has_residuals:
+            return self._map_arrays(lambda a: a * broadcast_by_class(factor, a.ndim))
+        n, sums = (
+            self.n * broadcast_by_class(factor, 2),
+            powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1)),
+        )
+        return self._from_sums(n, sums, self.is_non_negative).with_noise(
+            self.noise * broadcast_by_class(factor, np.ndim(self.noise))
+        )
 
     def pool(self) -> Self:
         """The tally of all rows as if they were of one class."""
         n, total, base = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
-        return type(self)(n, total, base, self.amounts)
+        return type(self)(n, total, base, self.is_non_negative)
 
-    def _each(self, change: Any) -> Self:
-        out = super()._each(change)
-        if self._exact:
+    def _map_arrays(self, change: Any) -> Self:
+        out = super()._map_arrays(change)
+        if self._has_residuals:
             out.__dict__["sums"] = change(self.sums)
         return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
 
-    def less(self, part: Self) -> Self:
+    def subtract_approximately(self, part: Self) -> Self:
         """Self - part in doubles, as many at once as there are leading axes."""
-        n = minus(self.n, part.n)
-        if self.amounts:
-            _check_left(self.total, part.total, n, least=0.0)
-            _check_left(self.log_factorial, part.log_factorial, n, least=_LEAST, rounding=1e-9 * self.n)
-        left = (difference(self.total, part.total), difference(self.log_factorial, part.log_factorial))
+        n = subtract_weights(self.n, part.n)
+        if self.is_non_negative:
+            _check_remaining(self.total, part.total, n, least=0.0)
+            _check_remaining(
+                self.log_factorial, part.log_factorial, n, least=_MIN_LOG_FACTORIAL, rounding=1e-9 * self.n
+            )
+        left = (subtract_sums(self.total, part.total), subtract_sums(self.log_factorial, part.log_factorial))
         total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
-        return type(self)(n, np.maximum(total, 0.0) if self.amounts else total, log_factorial, self.amounts)
+        return type(self)(
+            n, np.maximum(total, 0.0) if self.is_non_negative else total, log_factorial, self.is_non_negative
+        )
 
-    def rest(self) -> dict[str, NDArray]:
-        if not self._exact:
+    def rounding_residuals(self) -> dict[str, NDArray]:
+        if not self._has_residuals:
             return {}
-        rest = self.sums[..., 1:].reshape(len(self.n), 2 * (PARTS - 1) * self.n.shape[1])
-        return ({"rest": rest} if rest.any() else {}) | self.kept_noise()
+        rest = self.sums[..., 1:].reshape(len(self.n), 2 * (EXPANSION_PARTS - 1) * self.n.shape[1])
+        return ({"rest": rest} if rest.any() else {}) | self.noise_arrays()
 
     @classmethod
-    def rest_shapes(cls, n_classes: int, spec: Spec) -> dict[str, tuple[int, int]]:
-        return {"rest": (n_classes, 2 * (PARTS - 1) * spec.n_features), "noise": (n_classes, spec.n_features)}
+    def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
+        return {"rest": (n_classes, 2 * (EXPANSION_PARTS - 1) * spec.n_features), "noise": (n_classes, spec.n_features)}
 
-    def seen(self, j: int) -> dict[str, float]:
+    def summarize_feature(self, j: int) -> dict[str, float]:
         """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.total[0, j] / self.n[0, j])}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray], spec: Spec) -> Self:
-        out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.amounts)
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
+        out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.is_non_negative)
         if "rest" in arrays:
-            out.__dict__["_rest"] = arrays["rest"].reshape(*out.total.shape, 2, PARTS - 1)
+            out.__dict__["_rest"] = arrays["rest"].reshape(*out.total.shape, 2, EXPANSION_PARTS - 1)
         return out.with_noise(arrays.get("noise", 0.0))
 
 
-def _rounds(a: Sums, b: Sums) -> bool:
+def _is_sum_inexact(a: Sums, b: Sums) -> bool:
     """Whether doubles do not hold the sum of two tallies."""
     pairs = ((a.total, b.total), (a.log_factorial, b.log_factorial))
     with np.errstate(invalid="ignore"):
         return any(bool(two_sum(*pair)[1].any()) for pair in pairs)
 
 
-def _check_left(whole: Floats, part: Floats, n: Floats, least: float, rounding: Floats | float = 0.0) -> None:
+def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, rounding: Floats | float = 0.0) -> None:
     """Whether a sum lies within another: what is left is at least ``least`` for each of the weight ``n`` left."""
     gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part)) + rounding
     outside = gap < least * n - slack
     # Where every row goes, nothing is left; only of whole numbers can this be told from the rounding of earlier sums.
-    outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _EXACT)
+    outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _MAX_EXACT_INTEGER)
     if outside.any():
         c, j = np.argwhere(outside)[0].tolist()
-        raise NotWithinError(f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all", (c, j))
+        raise NotCountedError(
+            f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all", (c, j)
+        )
 
 
-def _nothing(shape: tuple[int, ...]) -> Floats:
+def _broadcast_zeros(shape: tuple[int, ...]) -> Floats:
     """Zeros that take no room."""
     return np.broadcast_to(np.zeros(()), shape)
 
 
-def _plus(a: Floats, b: Floats) -> Floats:
+def _add_broadcast(a: Floats, b: Floats) -> Floats:
     """a + b, where what is one number broadcast along an axis in both stays one number."""
     some = tuple(slice(1) if i == j == 0 else slice(None) for i, j in zip(a.strides, b.strides, strict=True))
     return a + b if a[some].shape == a.shape else np.broadcast_to(a[some] + b[some], a.shape)

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.engines.base import Engine, Folds, Rows, Source
-from candide.engines.base import engine as engine_named
+from candide.data.labels import is_absent
+from candide.data.sampling import assign_folds_by_key
+from candide.data.table import Table
+from candide.engines.base import Engine, Folds, LabelledSource, Source
+from candide.engines.base import get_engine as engine_named
 from candide.errors import InputError
-from candide.model.census import Census, align
-from candide.model.plan import Part, Plan
-from candide.rows.labels import is_absent
-from candide.rows.lots import by_key
-from candide.rows.table import Table
-from candide.testing.laws import hold, same, same_state
+from candide.model.counts import ModelCounts, align_counts
+from candide.model.plan import Plan, PlanPart
+from candide.testing.laws import check_close, check_same_state, run_checks
 
-_FEW = 7  # rows in a batch
+_BATCH_ROWS = 7  # rows in a batch
 
 
 def check_engine(
@@ -32,19 +32,19 @@ def check_engine(
     ``make`` turns an Arrow table into what the engine opens: it writes a file, or fills a table of a database. Where
     that has no types for dates, decimals and booleans, as a CSV, pass ``typed=False``: they are left out.
 
-    >>> from candide.engines.base import engine
-    >>> check_engine(engine("duckdb"))
+    >>> from candide.engines.base import get_engine
+    >>> check_engine(get_engine("duckdb"))
     """
-    cases = _cases(seed) | (_typed(seed) if typed else {})
-    trials = {name: Trial(engine, make or (lambda table: table), *case) for name, case in cases.items()}
-    hold(ENGINE_LAWS, trials, engine.name)
-    large = {law: Trial(engine, make or (lambda table: table), *case(seed)) for law, case in LARGE.items()}
+    cases = _edge_cases(seed) | (_typed_cases(seed) if typed else {})
+    trials = {name: EngineTrial(engine, make or (lambda table: table), *case) for name, case in cases.items()}
+    run_checks(ENGINE_CHECKS, trials, engine.name)
+    large = {law: EngineTrial(engine, make or (lambda table: table), *case(seed)) for law, case in LARGE_CHECKS.items()}
     for law, trial in large.items():
-        hold([law], {f"{len(trial.columns['y'])} rows": trial}, engine.name)
+        run_checks([law], {f"{len(trial.columns['y'])} rows": trial}, engine.name)
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class EngineTrial:
     """An engine on some rows, their label in ``y``, their number in ``row``, perhaps their weight in ``w``."""
 
     engine: Engine
@@ -65,20 +65,20 @@ class Trial:
     def open(self) -> Source:
         return self.engine.open(self.make(self.table))
 
-    def count(self, source: Any, folds: Folds | None = None) -> list[Census]:
-        from candide.engines.count import count
-        from candide.engines.prepare import prepare
+    def count(self, source: Any, folds: Folds | None = None) -> list[ModelCounts]:
+        from candide.engines.counting import count_source
+        from candide.engines.planning import prepare_source
 
-        prepared = prepare(source, "y", self.events, ["row"], self.weight)
-        return count(Rows(source, "y", self.weight, folds), prepared).censuses
+        prepared = prepare_source(source, "y", self.events, ["row"], self.weight)
+        return count_source(LabelledSource(source, "y", self.weight, folds), prepared).fold_counts
 
-    def census(self, rows: Any = None) -> Census:
+    def array_counts(self, rows: Any = None) -> ModelCounts:
         """What the array engine counts."""
-        with engine_named("arrays").open(Table.of(self.table if rows is None else rows)) as source:
+        with engine_named("arrays").open(Table.from_data(self.table if rows is None else rows)) as source:
             return self.count(source)[0]
 
 
-def reading(trial: Trial) -> None:
+def check_reading(trial: EngineTrial) -> None:
     """Batches hold every row once, as often as they are asked for."""
     names = [name for name in trial.columns if name != "y"]
     want = trial.table.select(names).to_pylist()
@@ -88,24 +88,24 @@ def reading(trial: Trial) -> None:
         source.read_numbers(numbers)
         assert source.head(3).num_rows == min(3, len(want)), "head(3) has other than three rows"
         for _ in range(2):
-            batches = list(source.batches(names, _FEW))
+            batches = list(source.batches(names, _BATCH_ROWS))
             found = [row for batch in batches for row in batch.to_pylist()]
             assert sorted(row["row"] for row in found) == sorted(row["row"] for row in want), "rows are lost or doubled"
             got = {row["row"]: row for row in found}
             for row in want:
-                assert _alike(got[row["row"]], row), f"{got[row['row']]} instead of {row}"
+                assert _is_same_row(got[row["row"]], row), f"{got[row['row']]} instead of {row}"
 
 
-def counting(trial: Trial) -> None:
+def check_counting(trial: EngineTrial) -> None:
     """It counts what the array engine counts."""
     with trial.open() as source:
         [found] = trial.count(source)
-        _same_census(found, trial.census())
+        _check_same_counts(found, trial.array_counts())
         [again] = trial.count(source)
-        _same_census(again, found)
+        _check_same_counts(again, found)
 
 
-def folding(trial: Trial) -> None:
+def check_folding(trial: EngineTrial) -> None:
     """Folds are those of the batches, have their part of each class, and add up to the whole."""
     with trial.open() as source:
         if not source.has_order:
@@ -119,41 +119,41 @@ def folding(trial: Trial) -> None:
         assert max(each) - min(each) <= 1, f"class {label!r} has {each} rows in the folds"
 
 
-def folding_by_a_key(trial: Trial) -> None:
+def check_folding_by_key(trial: EngineTrial) -> None:
     """Folds by a key are those that its hash says, and they too are those of the batches and add up to the whole."""
     with trial.open() as source:
         found = {"y": _fold_of(trial, source, Folds(3, 5, "y", "y"))}
         found["row"] = _folded(trial, source, Folds(3, 5, "y", "row"))
     for key, fold in found.items():
-        want = by_key(trial.columns[key], 3, 5).tolist()
+        want = assign_folds_by_key(trial.columns[key], 3, 5).tolist()
         assert fold == want, f"folds by {key!r} are {fold} instead of {want}"
 
 
-def _folded(trial: Trial, source: Source, folds: Folds) -> list[int]:
+def _folded(trial: EngineTrial, source: Source, folds: Folds) -> list[int]:
     """The fold of each row, in which it is counted as well."""
     censuses = trial.count(source, folds)
     fold = _fold_of(trial, source, folds)
     assert len(censuses) == folds.n, f"{len(censuses)} censuses of {folds.n} folds"
-    _same_census(reduce(add, censuses), trial.census())
+    _check_same_counts(reduce(add, censuses), trial.array_counts())
     for f, census in enumerate(censuses):
-        _same_census(census, trial.census(trial.table.filter([one == f for one in fold])))
+        _check_same_counts(census, trial.array_counts(trial.table.filter([one == f for one in fold])))
     return fold
 
 
-def _fold_of(trial: Trial, source: Source, folds: Folds) -> list[int]:
+def _fold_of(trial: EngineTrial, source: Source, folds: Folds) -> list[int]:
     """The fold of each row, as batches say it."""
-    batches = list(source.batches(["row"], _FEW, folds))
+    batches = list(source.batches(["row"], _BATCH_ROWS, folds))
     pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
     fold = {int(row): int(f) for some in pairs for row, f in some}
     return [fold[int(row)] for row in trial.columns["row"]]
 
 
-def sampling(trial: Trial) -> None:
+def check_sampling(trial: EngineTrial) -> None:
     """A sample holds rows that have a label and a weight, all where they are few, and again the same."""
-    from candide.engines.sample import sample
+    from candide.engines.draw_sample import draw_source_rows
     from candide.events import Gaussian
 
-    plan = Plan(("row",), (Part(Gaussian(), ("row",)),))
+    plan = Plan(("row",), (PlanPart(Gaussian(), ("row",)),))
     counts = np.array([not is_absent(label) for label in trial.columns["y"]])
     if trial.weight:
         counts &= np.asarray(trial.columns["w"]) > 0
@@ -162,20 +162,21 @@ def sampling(trial: Trial) -> None:
         source.materialise()
         source.read_numbers(["row", *([trial.weight] if trial.weight else [])])
         every, some, again = (
-            sample(Rows(source, "y", trial.weight), plan, most).table["f0"].to_pylist() for most in (len(want), 9, 9)
+            draw_source_rows(LabelledSource(source, "y", trial.weight), plan, most).table["f0"].to_pylist()
+            for most in (len(want), 9, 9)
         )
     assert sorted(every) == want, "of few rows not all were drawn, or others"
     assert len(set(some) & set(want)) == len(some) == 9, f"{some} are not 9 of the rows"
     assert some == again, f"{again} were drawn after {some}"
 
 
-def scoring(trial: Trial) -> None:
+def check_scoring(trial: EngineTrial) -> None:
     """It scores as the array engine does."""
-    from candide.model.fitted import Fitted
-    from candide.tasks.predict import predict
+    from candide.model.fitted import FittedModel
+    from candide.operations.predict import predict
 
-    fitted = Fitted(trial.census())
-    want = predict(fitted, Table.of(trial.table), keep=["row"]).to_pydict()
+    fitted = FittedModel(trial.array_counts())
+    want = predict(fitted, Table.from_data(trial.table), keep=["row"]).to_pydict()
     with trial.open() as source:
         table = predict(fitted, source, keep=["row"])
         found = (table.toArrow() if hasattr(table, "toArrow") else table).to_pydict()  # of Spark, a data frame
@@ -184,17 +185,17 @@ def scoring(trial: Trial) -> None:
     assert sorted(rows) == sorted(wanted), "rows are lost or doubled"
     for name in want:
         if name.startswith("p_"):
-            same(np.array(found[name])[np.argsort(rows)], np.array(want[name])[np.argsort(wanted)], name, 1e-7)
+            check_close(np.array(found[name])[np.argsort(rows)], np.array(want[name])[np.argsort(wanted)], name, 1e-7)
 
 
-def refusing(trial: Trial) -> None:
+def check_refusals(trial: EngineTrial) -> None:
     """An infinity, and a target that is not there, are refused."""
-    from candide.tasks.learn import learn
+    from candide.operations.fit import fit_model
 
     def refused(columns: Mapping[str, Any], target: str) -> bool:
         try:
-            with Trial(trial.engine, trial.make, columns).open() as source:
-                learn(source, target)
+            with EngineTrial(trial.engine, trial.make, columns).open() as source:
+                fit_model(source, target)
         except InputError:
             return True
         return False
@@ -205,26 +206,34 @@ def refusing(trial: Trial) -> None:
     assert refused(trial.columns, "no such column"), "a column that is not there was learned"
 
 
-def learning(trial: Trial) -> None:
+def check_learning(trial: EngineTrial) -> None:
     """The default model, of pairs and more, is that of the array engine."""
-    from candide.tasks.learn import learn
-    from candide.tasks.predict import predict
+    from candide.operations.fit import fit_model
+    from candide.operations.predict import predict
 
-    table = Table.of(trial.table)
-    want = predict(learn(table, "y", drop=["row"]).fitted, table)
+    table = Table.from_data(trial.table)
+    want = predict(fit_model(table, "y", drop=["row"]).fitted, table)
     with trial.open() as source:
-        found = predict(learn(source, "y", drop=["row"]).fitted, table)
+        found = predict(fit_model(source, "y", drop=["row"]).fitted, table)
     for name in want.column_names[1:-1]:
-        same(found[name].to_numpy(), want[name].to_numpy(), name, 1e-6)
+        check_close(found[name].to_numpy(), want[name].to_numpy(), name, 1e-6)
 
 
-ENGINE_LAWS = [reading, counting, folding, folding_by_a_key, sampling, scoring, refusing]
+ENGINE_CHECKS = [
+    check_reading,
+    check_counting,
+    check_folding,
+    check_folding_by_key,
+    check_sampling,
+    check_scoring,
+    check_refusals,
+]
 
 
 Case = tuple[Mapping[str, Any], Any]  # columns, and their event models
 
 
-def _cases(seed: int) -> dict[str, Case]:
+def _edge_cases(seed: int) -> dict[str, Case]:
     """Tables by what is nasty about them, and the event models of their columns."""
     rng = np.random.default_rng(seed)
     n = 90
@@ -239,9 +248,9 @@ def _cases(seed: int) -> dict[str, Case]:
         "numbers": ({**base, "x": x, "whole": rng.integers(-5, 6, n)}, "auto"),
         "numbers far from zero": ({**base, "x": x + 1e8}, "auto"),
         "levels": ({**base, "word": word, "code": rng.integers(1, 4, n)}, {"code": "categorical"}),
-        "gaps": ({**base, "x": np.where(holes, np.nan, x), "word": _without(word, holes)}, "auto"),
+        "gaps": ({**base, "x": np.where(holes, np.nan, x), "word": _with_missing(word, holes)}, "auto"),
         "weights": ({**base, "x": x, "word": word, "w": rng.choice([0.0, 0.1, 1.0, 2.5], n)}, "auto"),
-        "labels that are missing": ({**base, "y": _without(y, holes), "x": x, "word": word}, "auto"),
+        "labels that are missing": ({**base, "y": _with_missing(y, holes), "x": x, "word": word}, "auto"),
         "odd names": (
             {**base, 'say "x"; --': x, "Größe": rng.normal(size=n), "two words": word, "UPPER": word, "it's": word},
             "auto",
@@ -268,7 +277,7 @@ def _cases(seed: int) -> dict[str, Case]:
     }
 
 
-def _typed(seed: int) -> dict[str, Case]:
+def _typed_cases(seed: int) -> dict[str, Case]:
     """Tables of types that not every source has."""
     rng = np.random.default_rng(seed)
     n = 90
@@ -278,14 +287,14 @@ def _typed(seed: int) -> dict[str, Case]:
     cents = np.array([Decimal(int(cent)) / 4 for cent in rng.integers(-200, 200, n)], object)
     flag = rng.random(n) < 0.3 + 0.4 * kind
     base = {"row": np.arange(n), "y": np.array(["no", "yes"], object)[kind]}
-    gaps = {"day": _without(days.astype(object), holes), "price": _without(cents, holes)}
+    gaps = {"day": _with_missing(days.astype(object), holes), "price": _with_missing(cents, holes)}
     return {
         "dates, decimals and booleans": ({**base, **gaps, "time": times, "flag": flag}, "auto"),
         "such levels": ({**base, **gaps, "flag": flag}, {"day": "categorical", "price": "categorical"}),
     }
 
 
-def _many(seed: int) -> Case:
+def _many_levels_case(seed: int) -> Case:
     """More levels than a query can name."""
     rng = np.random.default_rng(seed)
     n = 100_000
@@ -293,7 +302,7 @@ def _many(seed: int) -> Case:
     return {"row": np.arange(n), "y": rng.choice(["a", "b"], n), "word": words}, {"word": "categorical"}
 
 
-def _pairs(seed: int) -> Case:
+def _pair_case(seed: int) -> Case:
     """Two columns that tell nothing alone, and all together."""
     rng = np.random.default_rng(seed)
     n = 400
@@ -303,31 +312,34 @@ def _pairs(seed: int) -> Case:
     return {"row": np.arange(n), "y": labels[a ^ b], **columns}, "auto"
 
 
-LARGE = {counting: _many, learning: _pairs}  # laws that are tried on one larger table
+LARGE_CHECKS = {
+    check_counting: _many_levels_case,
+    check_learning: _pair_case,
+}  # laws that are tried on one larger table
 
 
-def _without(column: NDArray, holes: NDArray) -> NDArray:
+def _with_missing(column: NDArray, holes: NDArray) -> NDArray:
     out = column.copy()
     out[holes] = None
     return out
 
 
-def _same_census(found: Census, want: Census) -> None:
+def _check_same_counts(found: ModelCounts, want: ModelCounts) -> None:
     assert found.labels.values == want.labels.values, f"labels {found.labels.values} instead of {want.labels.values}"
     assert found.n_rows == want.n_rows, f"{found.n_rows} rows instead of {want.n_rows}"
-    same(found.class_weight, want.class_weight, "the weights of classes")
-    found, want = align(found, want)
+    check_close(found.class_weight, want.class_weight, "the weights of classes")
+    found, want = align_counts(found, want)
     for part, mine, theirs in zip(want.plan.parts, found.tallies, want.tallies, strict=True):
         try:
-            same_state(mine, theirs, 1e-6)
+            check_same_state(mine, theirs, 1e-6)
         except AssertionError as error:
             raise AssertionError(f"columns {list(part.columns)} as {part.event.name}: {error}") from None
 
 
-def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+def _is_same_row(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether two rows hold the same; a number may come as a float."""
-    return a.keys() == b.keys() and all(_plain(a[name]) == _plain(b[name]) for name in b)
+    return a.keys() == b.keys() and all(_to_float(a[name]) == _to_float(b[name]) for name in b)
 
 
-def _plain(value: Any) -> Any:
+def _to_float(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value

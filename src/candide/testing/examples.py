@@ -1,6 +1,6 @@
 """Rows to try laws on, drawn from a seed, as nasty as real ones: gaps, no weight, one class, far from zero, float32.
 
->>> found = examples(Numbers(), seed=0)
+>>> found = examples(NumberColumns(), seed=0)
 >>> list(found)[:4]
 ['plain rows', 'weighted rows', 'gaps', 'a column without values']
 >>> found["a class without rows"].n_classes, found["one row"].column(0).shape
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.rows.blocks import Codes, Csr, Floats
+from candide.data.blocks import Codes, Csr, Floats
 
 _WORDS = ("ant", "bee", "cat", "dog", "été", "naïve", "ox")
 
@@ -28,7 +28,7 @@ class Example:
     weight: Floats | None
     n_classes: int
     rel: float = 1e-9  # how near results must be
-    full: bool = False  # whether every class has values of every column, so that all estimates exist
+    is_full: bool = False  # whether every class has values of every column, so that all estimates exist
 
     def __len__(self) -> int:
         return len(self.y)
@@ -36,33 +36,33 @@ class Example:
     def column(self, j: int) -> NDArray:
         return self.columns[j]
 
-    def at(self, index: Any) -> "Example":
+    def take(self, index: Any) -> "Example":
         """Some of the rows, in some order, perhaps more than once."""
         weight = None if self.weight is None else self.weight[index]
         return replace(self, columns=tuple(c[index] for c in self.columns), y=self.y[index], weight=weight)
 
-    def parts(self) -> tuple["Example", "Example"]:
+    def split(self) -> tuple["Example", "Example"]:
         """A third of the rows, and the others."""
-        return self.at(slice(0, len(self) // 3)), self.at(slice(len(self) // 3, None))
+        return self.take(slice(0, len(self) // 3)), self.take(slice(len(self) // 3, None))
 
-    def weighing(self, weight: Floats | None) -> "Example":
+    def with_weight(self, weight: Floats | None) -> "Example":
         return replace(self, weight=weight)
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumberColumns:
     """Columns of numbers from ``low`` to ``high``, whole or not; an end that is finite may be no value itself."""
 
     low: float = -np.inf
     high: float = np.inf
-    whole: bool = False
+    is_integer: bool = False
 
     @property
-    def unbounded(self) -> bool:
-        return np.isinf(self.low) and np.isinf(self.high) and not self.whole
+    def is_unbounded(self) -> bool:
+        return np.isinf(self.low) and np.isinf(self.high) and not self.is_integer
 
     def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
-        if self.whole:
+        if self.is_integer:
             x = rng.poisson(1.0 + y).astype(float)
             return np.clip(x + (self.low if np.isfinite(self.low) else 0.0), self.low, self.high)
         if np.isfinite(self.low) and np.isfinite(self.high):
@@ -75,7 +75,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Words:
+class CategoryColumns:
     """Columns of words: categories."""
 
     def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
@@ -83,7 +83,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Texts:
+class DocumentColumns:
     """Columns of documents."""
 
     def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
@@ -91,7 +91,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class CustomColumns:
     """Columns that an own function draws: ``draw(rng, y)``, one value for each class code."""
 
     function: Callable[[np.random.Generator, Codes], NDArray]
@@ -110,38 +110,38 @@ def examples(values: Any, seed: int = 0, n_columns: int = 3) -> dict[str, Exampl
     def of(y: Codes, n_classes: int = 3, **more: Any) -> Example:
         return Example(tuple(values.draw(rng, y) for _ in range(n_columns)), y, None, n_classes, **more)
 
-    plain = of(y, full=True)
+    plain = of(y, is_full=True)
     weight = rng.choice([0.0, 0.1, 1.0, 2.5], len(y))
     holes = [rng.random(len(y)) < share for share in (0.3, 0.0, 0.8)]
     found = {
         "plain rows": plain,
-        "weighted rows": plain.weighing(weight),
-        "gaps": replace(plain, columns=tuple(map(_without, plain.columns, holes)), full=False),
+        "weighted rows": plain.with_weight(weight),
+        "gaps": replace(plain, columns=tuple(map(_with_missing, plain.columns, holes)), is_full=False),
         "a column without values": replace(
-            plain, columns=(_without(plain.columns[0], np.ones(len(y), bool)), *plain.columns[1:]), full=False
+            plain, columns=(_with_missing(plain.columns[0], np.ones(len(y), bool)), *plain.columns[1:]), is_full=False
         ),
         "a class without rows": of(np.tile([0, 2], 9)),
         "one class": of(np.zeros(12, np.intp), 1),
         "one row": of(np.array([1])),
         "no rows": of(np.zeros(0, np.intp)),
-        "no weight at all": replace(plain, weight=np.zeros(len(y)), full=False),
+        "no weight at all": replace(plain, weight=np.zeros(len(y)), is_full=False),
     }
     if plain.columns[0].dtype == np.float64:
         single = tuple(c.astype(np.float32) for c in plain.columns)
         found["float32"] = replace(plain, columns=single)
-    if getattr(values, "unbounded", False):
+    if getattr(values, "is_unbounded", False):
         found["far from zero"] = replace(plain, columns=tuple(c + 1e8 for c in plain.columns), rel=1e-5)
     return found
 
 
-def _without(column: NDArray, there: NDArray) -> NDArray:
+def _with_missing(column: NDArray, present: NDArray) -> NDArray:
     """A column with some of its values absent."""
     out = column.copy()
-    out[there] = None if out.dtype == object else np.nan
+    out[present] = None if out.dtype == object else np.nan
     return out
 
 
-def sparse(x: NDArray) -> Csr:
+def to_sparse(x: NDArray) -> Csr:
     """A block of numbers in CSR form, its zeros left out."""
     row, column = np.nonzero(x)
     return Csr(x[row, column], column.astype(np.int32), np.searchsorted(row, np.arange(len(x) + 1)), x.shape[1])

@@ -3,8 +3,8 @@
 >>> def small(rows):
 ...     '''Every value is below three.'''
 ...     assert max(rows) < 3, f"{max(rows)} was met"
->>> hold([small], {"few": [1, 2]}, "my family")
->>> hold([small], {"few": [1, 2], "more": [1, 5]}, "my family")
+>>> run_checks([small], {"few": [1, 2]}, "my family")
+>>> run_checks([small], {"few": [1, 2], "more": [1, 5]}, "my family")
 Traceback (most recent call last):
 AssertionError: my family: every value is below three: fails on more: 5 was met
 """
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def hold(laws: Iterable[Callable[[Any], None]], examples: Mapping[str, Any], title: str) -> None:
+def run_checks(checks: Iterable[Callable[[Any], None]], examples: Mapping[str, Any], title: str) -> None:
     """Try every law on every example; the first that fails is an AssertionError with its name and the example's."""
-    for law in laws:
+    for law in checks:
         for name, example in examples.items():
             try:
                 law(example)
@@ -29,7 +29,7 @@ def hold(laws: Iterable[Callable[[Any], None]], examples: Mapping[str, Any], tit
                 raise AssertionError(text) from error
 
 
-def same(got: Any, want: Any, what: str, rel: float = 1e-9, size: float = 0.0) -> None:
+def check_close(got: Any, want: Any, what: str, rel: float = 1e-9, size: float = 0.0) -> None:
     """Equal but for rounding: a share of each value, and of the largest; infinities and NaN must agree."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape, f"{what}: shape {got.shape} instead of {want.shape}"
@@ -44,13 +44,13 @@ def same(got: Any, want: Any, what: str, rel: float = 1e-9, size: float = 0.0) -
     assert close.all(), f"{what}: {_first(got, ~close)} instead of {_first(want, ~close)} at {_place(~close)}"
 
 
-def same_state(got: Any, want: Any, rel: float = 1e-9, whole: Any = None) -> None:
+def check_same_state(got: Any, want: Any, rel: float = 1e-9, larger: Any = None) -> None:
     """Two tallies hold the same; where rows were taken from a whole its size counts for the rounding."""
     mine, theirs = got.arrays(), want.arrays()
     assert mine.keys() == theirs.keys(), f"{sorted(mine)} instead of {sorted(theirs)}"
     for name, state in theirs.items():
-        large = 0.0 if whole is None else float(np.abs(whole.arrays()[name].astype(float)).max(initial=0.0))
-        same(mine[name], state, name, rel, 1e3 * large)
+        large = 0.0 if larger is None else float(np.abs(larger.arrays()[name].astype(float)).max(initial=0.0))
+        check_close(mine[name], state, name, rel, 1e3 * large)
 
 
 def _first(values: NDArray, where: NDArray) -> Any:

@@ -7,18 +7,18 @@ from typing import Any
 
 import duckdb
 
+from candide.data import temporal
 from candide.errors import InputError, SourceError
-from candide.rows import temporal
 
 _INTERRUPTED = re.compile(r"^Query interrupted$|Python exception.*: KeyboardInterrupt", re.DOTALL)
-NOT_SO = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
+INVALID_MARK = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
 _CAST = re.compile(
     r"(?:convert string|field format:|out of range:) ['\"](?P<value>.*?)['\"](?: to|,|(?= when))"
     r".* when casting from source column (?P<column>.*)"
 )
-_MOMENT = re.compile(r"'(DATE|TIMESTAMP)|\b(date|timestamp) field", re.IGNORECASE)
+_DATE_OR_TIME = re.compile(r"'(DATE|TIMESTAMP)|\b(date|timestamp) field", re.IGNORECASE)
 _CLOCK = re.compile(r"'(TIME|INTERVAL)|to INTERVAL|\btime field", re.IGNORECASE)
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
 _TOO_LONG = re.compile(r"Maximum line size of (\d+) bytes exceeded\. Actual Size: ?(\d+)")
@@ -26,7 +26,7 @@ _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
+def translate_errors(name: str) -> Iterator[None]:
     """Turn DuckDB's errors into ours."""
     try:
         yield
@@ -36,22 +36,22 @@ def explained(name: str) -> Iterator[None]:
         of_stream = type(error) is OSError and error.errno is None  # as Arrow passes on what ends a stream of DuckDB's
         if not isinstance(error, duckdb.Error) and not of_stream:
             raise
-        raise _told(name, str(error)) from error
+        raise _make_error(name, str(error)) from error
 
 
-def _told(name: str, text: str) -> InputError:
+def _make_error(name: str, text: str) -> InputError:
     """What DuckDB says, by the place, what was expected there, and the remedy."""
     if said := _STREAM.search(text):
         return InputError(said[1])
     found = _LINE.search(text)
-    where: dict[str, Any] = {"where": name, "line": int(found[1]) if found else None}
+    where: dict[str, Any] = {"source": name, "line": int(found[1]) if found else None}
     if bad := _TOO_LONG.search(text):
         where["line"] = _long_line(name, int(bad[1])) or (where["line"] if where["line"] != 1 else None)
         remedy = "shorten its fields, or store the table as Parquet; an open quote may join lines, too"
         return SourceError(f"a row is longer than {int(bad[1]):,} bytes", value=int(bad[2]), remedy=remedy, **where)
     if bad := _CONVERT.search(text) or _CAST.search(text):
-        column, value = bad["column"], _short(bad["value"])
-        kind = "date" if _MOMENT.search(text) else "time" if _CLOCK.search(text) else ""
+        column, value = bad["column"], _shorten(bad["value"])
+        kind = "date" if _DATE_OR_TIME.search(text) else "time" if _CLOCK.search(text) else ""
         remedy = (
             f"{temporal.remedy(kind) + ', or ' if kind else ''}pass --na {value!r} (na=[...]) if it means a missing "
             f"value; a model fitted with --event {column}=categorical (events={{...}}) takes it for a category"
@@ -59,7 +59,7 @@ def _told(name: str, text: str) -> InputError:
         form = ""
         if value == column:
             remedy = "if the line repeats the header, delete it"
-        elif not kind and bad["value"].endswith(NOT_SO):  # a number, perhaps, in another unit
+        elif not kind and bad["value"].endswith(INVALID_MARK):  # a number, perhaps, in another unit
             form = " in the format of the other rows, or of the rows fitted"
             remedy = f"write it in that format; {remedy}"
         what = f"{value!r} is not a {temporal.CALLED.get(kind, 'number')}{form}"
@@ -76,7 +76,7 @@ def _told(name: str, text: str) -> InputError:
         remedy = "pass the encoding, such as --encoding cp1252 (encoding='cp1252')"
         return SourceError("not UTF-8 text", remedy=remedy, **where)
     if "No files found" in text:
-        return SourceError("no such file", where=name)
+        return SourceError("no such file", source=name)
     return SourceError(text.strip().splitlines()[0], **where)
 
 
@@ -89,6 +89,6 @@ def _long_line(path: str, most: int) -> int | None:
         return None
 
 
-def _short(text: str) -> str:
-    text = text.removesuffix(NOT_SO)
+def _shorten(text: str) -> str:
+    text = text.removesuffix(INVALID_MARK)
     return text if len(text) <= 40 else text[:37] + "..."

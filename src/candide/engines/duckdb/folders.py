@@ -6,7 +6,7 @@
 ...     (root / name).parent.mkdir(exist_ok=True)
 ...     _ = (root / name).write_text(text)
 >>> import pyarrow as pa
->>> holds_documents(root), pa.table(Files(root)).to_pylist()[0]
+>>> has_document_folders(root), pa.table(DocumentFolder(root)).to_pylist()[0]
 (True, {'text': 'see you', 'class': 'ham'})
 """
 
@@ -16,25 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from candide.engines.duckdb.formats import ALONE, FORMATS
+from candide.engines.duckdb.formats import FORMATS, SINGLE_FILE_FORMATS
 from candide.errors import InputError, SourceError
 
-_TABLES = (FORMATS.keys() | ALONE.keys()) - {"txt", "data"}  # endings that documents may have
-_PACKED = {"gz", "zst", "bz2", "xz"}
-_BATCH, _ROWS = 1 << 23, 1 << 12  # characters and files read at a time
+_TABLE_SUFFIXES = (FORMATS.keys() | SINGLE_FILE_FORMATS.keys()) - {"txt", "data"}  # endings that documents may have
+_COMPRESSED_SUFFIXES = {"gz", "zst", "bz2", "xz"}
+_BATCH_CHARACTERS, _BATCH_FILES = 1 << 23, 1 << 12  # characters and files read at a time
 
 
-def holds_documents(path: str | os.PathLike) -> bool:
+def has_document_folders(path: str | os.PathLike) -> bool:
     """Whether a folder holds two or more folders, and these files that are no tables."""
     folders = _folders(Path(path))
     if len(folders) < 2 or any("=" in folder.name for folder in folders):  # year=2024 divides a table
         return False
     first = [next(iter(_files(folder)), None) for folder in folders]
-    return all(file is not None and not (_endings(file) & (_TABLES | _PACKED)) for file in first)
+    return all(file is not None and not (_suffixes(file) & (_TABLE_SUFFIXES | _COMPRESSED_SUFFIXES)) for file in first)
 
 
 @dataclass(frozen=True)
-class Files:
+class DocumentFolder:
     """The files of a folder of folders as rows of ``text`` and ``class``, the name of the folder.
 
     Whoever asks for the rows (by the Arrow C stream interface) gets them from the disk, some files at a time, as often
@@ -57,21 +57,21 @@ class Files:
         texts, classes, size = [], [], 0
         for folder in _folders(Path(self.path)):
             for file in _files(folder):
-                texts.append(self._text(file))
+                texts.append(self._read_text(file))
                 classes.append(folder.name)
                 size += len(texts[-1])
-                if size > _BATCH or len(texts) >= _ROWS:
+                if size > _BATCH_CHARACTERS or len(texts) >= _BATCH_FILES:
                     yield texts, classes
                     texts, classes, size = [], [], 0
         yield texts, classes
 
-    def _text(self, file: Path) -> str:
+    def _read_text(self, file: Path) -> str:
         try:
             return file.read_bytes().decode(self.encoding, self.errors)
         except UnicodeDecodeError as error:
             what = f"{error.reason} at byte {error.start}, read as {self.encoding}"
             remedy = "pass another encoding, such as latin-1, or errors='replace'"
-            raise SourceError(what, where=str(file), remedy=remedy) from None
+            raise SourceError(what, source=str(file), remedy=remedy) from None
         except LookupError as error:
             raise InputError(str(error), value=self.encoding) from None
 
@@ -85,5 +85,5 @@ def _files(folder: Path) -> list[Path]:
     return [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.name.startswith(".")]
 
 
-def _endings(file: Path) -> set[str]:
+def _suffixes(file: Path) -> set[str]:
     return {ending.lstrip(".").lower() for ending in file.suffixes[-2:]}

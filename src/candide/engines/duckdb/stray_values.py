@@ -17,10 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from candide import wording
-from candide.engines.duckdb.spellings import DATE_PATTERNS, PLAIN_DATES, date_examples, number_patterns, without_missing
-from candide.rows.remarks import Remark
-from candide.rows.spelling import numbers_among
+from candide import formatting
+from candide.data.notes import Note
+from candide.data.text_formats import parse_plain_numbers
+from candide.engines.duckdb.text_formats import (
+    DATE_PATTERNS,
+    PLAIN_DATES,
+    date_examples,
+    number_patterns,
+    without_missing,
+)
 
 _SHOWN = 3
 _GLANCE = 64  # values that decide which formats are tried
@@ -60,23 +66,21 @@ def stray_values(column: Any) -> StrayValues | None:
     return StrayValues(others, kind)
 
 
-def stray_note(name: Any, column: Any, untyped: bool) -> list[Remark]:
+def stray_note(name: Any, column: Any, untyped: bool) -> list[Note]:
     """The note that names the values because of which a column is read as text; ``untyped``: ``na=`` can mend it."""
     found = stray_values(column)
     if found is None:
         return []
-    values = wording.listing(found.values, _SHOWN)
+    values = formatting.format_list(found.values, _SHOWN)
     if found.mixed:
         text = f"column {name!r} is read as text because its numbers have different units or formats, such as {values}"
-        return [
-            Remark("numbers-as-text", text, name, "to read it as numbers, write all of them in one unit and format")
-        ]
+        return [Note("numbers-as-text", text, name, "to read it as numbers, write all of them in one unit and format")]
     na = " ".join(f"--na {shlex.quote(word)}" for word in found.values[:_SHOWN])
     way = f"mend these or pass {na} (na=[...])" if untyped else f"mend these and store it as {found.kind}"
-    if untyped and any(map(numbers_among, [[word] for word in found.values])):  # --na is for every column
+    if untyped and any(map(parse_plain_numbers, [[word] for word in found.values])):  # --na is for every column
         way = "mend these"
     text = f"column {name!r} is read as text because of {values}"
-    return [Remark("numbers-as-text", text, name, f"to read it as {found.kind}, {way}")]
+    return [Note("numbers-as-text", text, name, f"to read it as {found.kind}, {way}")]
 
 
 def _strings(column: Any) -> Any:

@@ -10,13 +10,13 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from candide.engines.sql.text import literal
-from candide.engines.stoppable import stoppable
-from candide.errors import InputError, unknown
-from candide.files import replacing
+from candide.engines.interrupts import run_interruptible
+from candide.engines.sql.text import quote_text
+from candide.errors import InputError, unknown_name_error
+from candide.files import replace_file
 
 
-def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, options: str) -> int:
+def _copy_batches(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, options: str) -> int:
     """Write all batches; the number of rows comes back. The error of a batch, or of the disk, is raised as it is.
 
     After an error DuckDB is given no more rows and ends as usual: it neither comes to an end itself where its disk is
@@ -37,9 +37,9 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
     con = duckdb.connect()
     try:
         con.register("scored", reader)
-        with _piped(path, failed) as target:
-            copy = f"COPY (SELECT * FROM scored) TO {literal(target)} ({options}, USE_TMP_FILE false)"
-            n = stoppable(con, lambda: con.execute(copy).fetchall()[0][0])
+        with _open_pipe(path, failed) as target:
+            copy = f"COPY (SELECT * FROM scored) TO {quote_text(target)} ({options}, USE_TMP_FILE false)"
+            n = run_interruptible(con, lambda: con.execute(copy).fetchall()[0][0])
     except duckdb.Error as error:
         failed.append(InputError(f"cannot write {path.name}: {str(error).strip().splitlines()[0]}"))
     finally:
@@ -50,7 +50,7 @@ def _copy(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path, opti
 
 
 @contextmanager
-def _piped(path: Path, failed: list[BaseException]) -> Iterator[str]:
+def _open_pipe(path: Path, failed: list[BaseException]) -> Iterator[str]:
     """The name of a pipe whose bytes are written to a file; an error of the disk is kept, and the rest is dropped."""
     if os.name != "posix":
         yield str(path)
@@ -76,7 +76,7 @@ def _piped(path: Path, failed: list[BaseException]) -> Iterator[str]:
         thread.join()
 
 
-def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
+def _write_parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
     """Write all batches with the types they have, of which DuckDB knows fewer."""
     import pyarrow.parquet as pq
 
@@ -95,18 +95,18 @@ def _parquet(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -
 
 
 _WRITERS: dict[str, Callable[[pa.Schema, Iterator[pa.RecordBatch], Path], int]] = {
-    ".parquet": _parquet,
-    ".pq": _parquet,
-    ".csv": partial(_copy, options="FORMAT csv, HEADER"),
-    ".tsv": partial(_copy, options="FORMAT csv, HEADER, DELIMITER '\t'"),
-    ".jsonl": partial(_copy, options="FORMAT json"),
-    ".ndjson": partial(_copy, options="FORMAT json"),
+    ".parquet": _write_parquet,
+    ".pq": _write_parquet,
+    ".csv": partial(_copy_batches, options="FORMAT csv, HEADER"),
+    ".tsv": partial(_copy_batches, options="FORMAT csv, HEADER, DELIMITER '\t'"),
+    ".jsonl": partial(_copy_batches, options="FORMAT json"),
+    ".ndjson": partial(_copy_batches, options="FORMAT json"),
 }
 
 
-def write(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
+def write_batches(schema: pa.Schema, batches: Iterator[pa.RecordBatch], path: Path) -> int:
     """Write batches to a file by the ending of its name: whole, or not at all."""
     if path.suffix not in _WRITERS:
-        raise unknown("ending of the output", path.suffix, _WRITERS)
-    with replacing(path) as temporary:
+        raise unknown_name_error("ending of the output", path.suffix, _WRITERS)
+    with replace_file(path) as temporary:
         return _WRITERS[path.suffix](schema, batches, Path(temporary))

@@ -6,33 +6,35 @@ which there are too many for grouping sets, are read in one pass, and so are the
 
 from typing import Any
 
-from candide.engines.base import Counted, Engine, Prepared, Rows
+from candide.engines.base import CountResult, Engine, LabelledSource, PreparedSource
 from candide.engines.postgres.source import PostgresSource
-from candide.engines.reading import Reading
+from candide.engines.reading import ReadOptions
 from candide.engines.sql import count as sql
-from candide.engines.sql.statistics import KINDS
-from candide.model.plan import Part, Plan
+from candide.engines.sql.statistics import SQL_TALLY_KINDS
+from candide.model.plan import Plan, PlanPart
 
 
 class Postgres(Engine):
     """Says moments, sums and levels itself."""
 
     name = "postgres"
-    counts = KINDS
-    most_levels = 31  # GROUPING takes no more columns
+    tally_kinds = SQL_TALLY_KINDS
+    max_levels = 31  # GROUPING takes no more columns
 
-    def open(self, data: Any, reading: Reading | None = None) -> PostgresSource:
-        return PostgresSource(data, reading or Reading(), self)
+    def open(self, data: Any, reading: ReadOptions | None = None) -> PostgresSource:
+        return PostgresSource(data, reading or ReadOptions(), self)
 
-    def own(self, plan: Plan, rows: Rows) -> list[Part]:
+    def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
         """None where rows are dealt out here, or are in a file; numbers that text spells are read here."""
         source = rows.source
         assert isinstance(source, PostgresSource)
-        if source.is_local or (rows.folds and rows.folds.key is None):
+        if source.is_local or (rows.folds and rows.folds.key_column is None):
             return []
         text = {name for name, kind in source.columns.items() if kind == "VARCHAR"}
-        parts = super().own(plan, rows)
-        return [part for part in parts if part.event.encoding.as_written or text.isdisjoint(map(str, part.columns))]
+        parts = super().countable_parts(plan, rows)
+        return [
+            part for part in parts if part.event.encoding.is_read_as_text or text.isdisjoint(map(str, part.columns))
+        ]
 
-    def count(self, rows: Rows, prepared: Prepared) -> Counted:
-        return sql.count(rows, prepared)
+    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
+        return sql.count_by_query(rows, prepared)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from candide.engines.addresses import is_address
-from candide.engines.batch import Scan
-from candide.engines.postgres.postgres_errors import explained
-from candide.engines.stoppable import stoppable
+from candide.engines.batches import Scan
+from candide.engines.interrupts import run_interruptible
+from candide.engines.postgres.postgres_errors import translate_errors
 from candide.errors import InputError, MissingLibraryError, SourceError
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ _BEGIN = (
     "SET LOCAL synchronize_seqscans = off",
     "SET LOCAL extra_float_digits = 3",
 )
-_AS_STORED = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
+_INDEX_SETTINGS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 
 
 class Session:
@@ -36,47 +36,47 @@ class Session:
         self.con = _connect(address, name)
         try:
             for setting in _BEGIN:
-                self.run(setting)
+                self.execute(setting)
         except BaseException:
             self.close()
             raise
 
-    def as_stored(self) -> None:
+    def read_in_stored_order(self) -> None:
         """Have rows of tables come in the order in which they are stored."""
-        for setting in _AS_STORED:
-            self.run(f"SET LOCAL {setting} = off")
+        for setting in _INDEX_SETTINGS:
+            self.execute(f"SET LOCAL {setting} = off")
 
-    def run(self, sql: str) -> None:
+    def execute(self, sql: str) -> None:
         """Run a statement that gives no rows."""
-        self._asked(lambda cursor: cursor.execute(sql))
+        self._with_cursor(lambda cursor: cursor.execute(sql))
 
-    def rows(self, sql: str) -> list[tuple]:
+    def fetch_rows(self, sql: str) -> list[tuple]:
         """Run a query and fetch its rows."""
-        self._workers(True)
+        self._set_parallel(True)
 
         def ask(cursor: Any) -> Any:
             cursor.execute(sql)
             return cursor.fetch_arrow_table()
 
-        columns = [column.to_pylist() for column in self._asked(ask).columns]
+        columns = [column.to_pylist() for column in self._with_cursor(ask).columns]
         return list(zip(*columns, strict=True))
 
     def schema(self, sql: str) -> Any:
         """The Arrow schema of what a query would give."""
-        return self._asked(lambda cursor: cursor.adbc_execute_schema(sql))
+        return self._with_cursor(lambda cursor: cursor.adbc_execute_schema(sql))
 
     def scan(self, sql: str, size: int) -> Scan:
         """Run a query; its schema, and its result in Arrow record batches of at most so many rows, as they come.
 
         Workers would send their rows as they find them.
         """
-        self._workers(False)
+        self._set_parallel(False)
 
         def ask(cursor: Any) -> Any:
             cursor.execute(sql)
             return cursor.fetch_record_batch()
 
-        reader = self._asked(ask)
+        reader = self._with_cursor(ask)
         return Scan(reader.schema, self._read(reader, size))
 
     def _read(self, reader: Any, size: int) -> Iterator[Any]:
@@ -85,25 +85,25 @@ class Session:
             for start in range(0, batch.num_rows, size):
                 yield batch.slice(start, size)
         if self._cursor is cursor:
-            self._end()
+            self._end_transaction()
 
-    def _workers(self, many: bool) -> None:
+    def _set_parallel(self, many: bool) -> None:
         if many is not self._parallel:
-            self.run(f"SET LOCAL max_parallel_workers_per_gather TO {'DEFAULT' if many else '0'}")
+            self.execute(f"SET LOCAL max_parallel_workers_per_gather TO {'DEFAULT' if many else '0'}")
             self._parallel = many
 
-    def _asked(self, ask: Callable[[Any], T]) -> T:
+    def _with_cursor(self, ask: Callable[[Any], T]) -> T:
         """What a new cursor gives; one at a time, for a stream has the connection for itself."""
         if self._failed is not None:  # the server answers nothing in this transaction any more
             raise self._failed
-        self._end()
+        self._end_transaction()
         self._cursor = self.con.cursor()
         return self._guarded(lambda: ask(self._cursor))
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
-            with explained(self.name):
-                return stoppable(self, call)
+            with translate_errors(self.name):
+                return run_interruptible(self, call)
         except SourceError as error:
             self._failed = error
             raise
@@ -112,7 +112,7 @@ class Session:
         """Have the server stop what it does."""
         self.con.adbc_cancel()
 
-    def _end(self) -> None:
+    def _end_transaction(self) -> None:
         if self._cursor is not None:
             cursor, self._cursor = self._cursor, None
             cursor.close()
@@ -141,6 +141,6 @@ def _connect(address: str, name: str) -> Any:
     if not is_address(address):  # the driver would say what it took for what, and show parts of a password
         what = "not an address of PostgreSQL"
         remedy = "write postgresql://USER@HOST:PORT/DATABASE, with %40, %2F, %25 for @, / and % in a name or password"
-        raise SourceError(what, where=name, remedy=remedy)
-    with explained(name):
+        raise SourceError(what, source=name, remedy=remedy)
+    with translate_errors(name):
         return dbapi.connect(address)

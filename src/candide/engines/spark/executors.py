@@ -4,13 +4,13 @@ What it makes comes back as bytes, and so does an error of ours: it is no failur
 
 >>> import pyarrow as pa
 >>> from candide.events import Gaussian
->>> from candide.model.plan import Part
+>>> from candide.model.plan import PlanPart
 >>> class Adding:
 ...     def __call__(self, batches, first):
 ...         return first, sum(batch.num_rows for batch in batches)
->>> reads = Reads(("x",), Plan(("x",), (Part(Gaussian(), ("x",)),)))
->>> [row] = worked(reads, Adding(), 2, iter([pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 3.0]})])).to_pylist()
->>> row["part"], row["n"], pickle.loads(row["data"]) == (2 << FIRST, 3)
+>>> reads = BatchLayout(("x",), Plan(("x",), (PlanPart(Gaussian(), ("x",)),)))
+>>> [row] = run_work(reads, Adding(), 2, iter([pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 3.0]})])).to_pylist()
+>>> row["part"], row["n"], pickle.loads(row["data"]) == (2 << ROW_NUMBER_BITS, 3)
 (2, 3, True)
 """
 
@@ -21,31 +21,31 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from candide.engines.base import Folds, Scored, Source, Work, engine
-from candide.engines.batch import batches_of
-from candide.engines.spark.folds import Dealing, Met, met_in
+from candide.engines.base import BatchScorer, Folds, Source, Work, get_engine
+from candide.engines.batches import read_batches
+from candide.engines.spark.folds import ClassRowCounts, FoldAssignment, count_classes
 from candide.errors import CandideError
 from candide.model.plan import Plan
 
-FIRST = 40  # bits of the number of a row in its partition
-PARTS = "part long, n long, data binary, error binary"
-Mapped = Callable[[Iterator[Any]], Iterator[Any]]  # what Spark calls with the batches of each partition
+ROW_NUMBER_BITS = 40  # bits of the number of a row in its partition
+RESULT_SCHEMA = "part long, n long, data binary, error binary"
+BatchMapper = Callable[[Iterator[Any]], Iterator[Any]]  # what Spark calls with the batches of each partition
 
 
 @dataclass(frozen=True)
-class Reads:
+class BatchLayout:
     """Which columns of a data frame come in a batch, in order, and which of them are wanted in which layout."""
 
     columns: tuple[str, ...]
     plan: Plan
     keep: tuple[str, ...] = ()
     folds: Folds | None = None
-    dealing: Dealing | None = None
+    fold_assignment: FoldAssignment | None = None
 
-    def laid_out(self, part: int, batches: Iterable[Any]) -> Iterator[Any]:
+    def lay_out(self, part: int, batches: Iterable[Any]) -> Iterator[Any]:
         """The batches of a partition in the layout of every engine."""
-        source = Partition(self.columns, folded(batches, part, self.columns, self.dealing))
-        return batches_of(source, self.plan, self.keep, folds=self.folds).batches
+        source = Partition(self.columns, append_folds(batches, part, self.columns, self.fold_assignment))
+        return read_batches(source, self.plan, self.keep, folds=self.folds).batches
 
 
 class Partition(Source):
@@ -54,7 +54,7 @@ class Partition(Source):
     name = "a partition"
 
     def __init__(self, columns: Sequence[str], batches: Iterable[Any]):
-        self.engine, self.columns, self._batches = engine("arrays"), dict.fromkeys(columns, ""), batches
+        self.engine, self.columns, self._batches = get_engine("arrays"), dict.fromkeys(columns, ""), batches
 
     def head(self, n: int) -> Any:
         raise NotImplementedError  # it would be read again
@@ -66,29 +66,31 @@ class Partition(Source):
             yield batch.select([i % batch.num_columns for i in chosen])
 
 
-def folded(batches: Iterable[Any], part: int, columns: Sequence[str], dealing: Dealing | None) -> Iterable[Any]:
+def append_folds(
+    batches: Iterable[Any], part: int, columns: Sequence[str], fold_assignment: FoldAssignment | None
+) -> Iterable[Any]:
     """Batches with the fold of each row at their end, where there are folds."""
-    if dealing is None:
+    if fold_assignment is None:
         return batches
-    fold, by = dealing.of(part), columns.index(dealing.column)
+    fold, by = fold_assignment.fold_function(part), columns.index(fold_assignment.column)
     return (batch.append_column("fold", fold(batch.column(by))) for batch in batches)
 
 
 @dataclass(frozen=True)
-class Meeting:
+class ClassCounting:
     """The work of counting the rows of each class in each partition."""
 
-    def __call__(self, batches: Iterable[Any], first: int) -> dict[int, Met]:
+    def __call__(self, batches: Iterable[Any], first: int) -> dict[int, ClassRowCounts]:
         met = Counter[str]()
         for batch in batches:
-            met.update(met_in(batch.column("k0")))
-        return {first >> FIRST: met}
+            met.update(count_classes(batch.column("k0")))
+        return {first >> ROW_NUMBER_BITS: met}
 
-    def add(self, parts: Sequence[dict[int, Met]]) -> dict[int, Met]:
+    def combine(self, parts: Sequence[dict[int, ClassRowCounts]]) -> dict[int, ClassRowCounts]:
         return {part: met for some in parts for part, met in some.items()}
 
 
-def worked(reads: Reads, work: Work, part: int, batches: Iterable[Any]) -> Any:
+def run_work(reads: BatchLayout, work: Work, part: int, batches: Iterable[Any]) -> Any:
     """What work makes of a partition, as a batch of one row; of a partition without rows nothing."""
     n = 0
 
@@ -102,60 +104,60 @@ def worked(reads: Reads, work: Work, part: int, batches: Iterable[Any]) -> Any:
     rows = counted()
     head = next(rows, None)
     if head is None:
-        return _row(part, 0)
+        return _result_row(part, 0)
     try:
-        made = work(reads.laid_out(part, _chained(head, rows)), part << FIRST)
-        return _row(part, n, data=pickle.dumps(made, protocol=5))
+        made = work(reads.lay_out(part, _chain_batches(head, rows)), part << ROW_NUMBER_BITS)
+        return _result_row(part, n, data=pickle.dumps(made, protocol=5))
     except CandideError as error:
-        return _row(part, n, error=pickle.dumps(error))
+        return _result_row(part, n, error=pickle.dumps(error))
 
 
-def work_on(reads: Reads, work: Work) -> Mapped:
+def make_work_mapper(reads: BatchLayout, work: Work) -> BatchMapper:
     """Work on each partition, one row of :data:`PARTS` from each."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        yield worked(reads, work, partition(), batches)
+        yield run_work(reads, work, partition_number(), batches)
 
     return run
 
 
-def add_up(work: Work, group: int) -> Mapped:
+def make_sum_mapper(work: Work, group: int) -> BatchMapper:
     """Work made of partitions that follow each other, so many at a time, added up."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["part"])
         for first in sorted({row["part"] // group for row in rows}):
-            yield from _added(work, [row for row in rows if row["part"] // group == first])
+            yield from _sum_rows(work, [row for row in rows if row["part"] // group == first])
 
     return run
 
 
-def score_on(reads: Reads, scored: Scored) -> Mapped:
+def make_score_mapper(reads: BatchLayout, scored: BatchScorer) -> BatchMapper:
     """The batches of a scored table."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        part, rows = partition(), (batch for batch in batches if batch.num_rows)
+        part, rows = partition_number(), (batch for batch in batches if batch.num_rows)
         if (head := next(rows, None)) is not None:
-            yield from map(scored, reads.laid_out(part, _chained(head, rows)))
+            yield from map(scored, reads.lay_out(part, _chain_batches(head, rows)))
 
     return run
 
 
-def send(columns: Sequence[str], dealing: Dealing | None) -> Mapped:
+def make_send_mapper(columns: Sequence[str], fold_assignment: FoldAssignment | None) -> BatchMapper:
     """The batches themselves, with the fold of each row."""
     import pyarrow as pa
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in folded(batches, part := partition(), columns, dealing):
+        for batch in append_folds(batches, part := partition_number(), columns, fold_assignment):
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:
                 writer.write_batch(batch)
-            yield _row(part, batch.num_rows, data=sink.getvalue().to_pybytes())
+            yield _result_row(part, batch.num_rows, data=sink.getvalue().to_pybytes())
 
     return run
 
 
-def partition() -> int:
+def partition_number() -> int:
     """The number of the partition that this process works on, on one thread: others work beside it."""
     from pyspark import TaskContext
 
@@ -164,24 +166,24 @@ def partition() -> int:
     return 0 if context is None else context.partitionId()
 
 
-def _chained(head: Any, rows: Iterator[Any]) -> Iterator[Any]:
+def _chain_batches(head: Any, rows: Iterator[Any]) -> Iterator[Any]:
     yield head
     yield from rows
 
 
-def _added(work: Work, rows: Sequence[dict[str, Any]]) -> Iterator[Any]:
+def _sum_rows(work: Work, rows: Sequence[dict[str, Any]]) -> Iterator[Any]:
     """The sum of some rows; an error is passed on."""
     first = rows[0]["part"]
     for row in rows:
         if row["error"] is not None:
-            yield _row(first, row["n"], error=row["error"])
+            yield _result_row(first, row["n"], error=row["error"])
             return
     parts = [pickle.loads(row["data"]) for row in rows if row["data"] is not None]
     if parts:
-        yield _row(first, sum(row["n"] for row in rows), data=pickle.dumps(work.add(parts), protocol=5))
+        yield _result_row(first, sum(row["n"] for row in rows), data=pickle.dumps(work.combine(parts), protocol=5))
 
 
-def _row(part: int, n: int, data: bytes | None = None, error: bytes | None = None) -> Any:
+def _result_row(part: int, n: int, data: bytes | None = None, error: bytes | None = None) -> Any:
     import pyarrow as pa
 
     kinds = [("part", pa.int64()), ("n", pa.int64()), ("data", pa.binary()), ("error", pa.binary())]

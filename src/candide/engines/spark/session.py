@@ -3,9 +3,9 @@
 ``spark://host:port`` is a standalone cluster, ``spark://local`` this machine, ``spark://`` alone whatever the settings
 of Spark name. After ``::``, or as ``--table``, comes a table, a path or a query.
 
->>> [master_of(address) for address in ("spark://host:7077", "spark://local", "spark://local[2]", "spark://")]
+>>> [parse_master(address) for address in ("spark://host:7077", "spark://local", "spark://local[2]", "spark://")]
 ['spark://host:7077', 'local[*]', 'local[2]', None]
->>> [kind_of(what) for what in ("sales.orders", "/data/rows", "rows.csv", "select 1 as x")]
+>>> [classify_target(what) for what in ("sales.orders", "/data/rows", "rows.csv", "select 1 as x")]
 ['table', 'parquet', 'csv', 'query']
 """
 
@@ -17,19 +17,19 @@ import sys
 from pathlib import PurePosixPath
 from typing import Any
 
-from candide.engines.addresses import parted
-from candide.engines.reading import Reading
-from candide.engines.spark.spark_errors import explained
+from candide.engines.addresses import split_table
+from candide.engines.reading import ReadOptions
+from candide.engines.spark.spark_errors import translate_errors
 from candide.errors import MissingLibraryError, SourceError
 
 SCHEME = "spark://"
 _QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 _FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc",
             "parquet": "parquet", "pq": "parquet", "gz": "csv", "delta": "delta"}  # fmt: skip
-_PATIENCE = 5.0  # seconds until a master answers: Spark itself waits a minute, and then says little
+_CONNECT_SECONDS = 5.0  # seconds until a master answers: Spark itself waits a minute, and then says little
 
 
-def master_of(address: str) -> str | None:
+def parse_master(address: str) -> str | None:
     """The master that an address names, in Spark's words; None where it names none."""
     master = address.removeprefix(SCHEME)
     if master.startswith("local"):
@@ -37,7 +37,7 @@ def master_of(address: str) -> str | None:
     return address if master else None
 
 
-def kind_of(what: str) -> str:
+def classify_target(what: str) -> str:
     """Whether some text is a query, a path, by the format of its files, or the name of a table."""
     if _QUERY.match(what):
         return "query"
@@ -45,24 +45,24 @@ def kind_of(what: str) -> str:
     return _FORMATS.get(ending, "parquet") if "/" in what or ending in _FORMATS else "table"
 
 
-def open_frame(address: str, reading: Reading) -> tuple[Any, bool]:
+def open_frame(address: str, reading: ReadOptions) -> tuple[Any, bool]:
     """The data frame of an address, and whether its session was started for it."""
-    cluster, what = parted(address)
+    cluster, what = split_table(address)
     what = what or reading.table
     if what is None:
         remedy = f"pass --table NAME (table=...), or {address}::NAME, with a table, a path or a query"
-        raise SourceError("no table is named", where=address, remedy=remedy)
-    session, started = start(address, master_of(cluster))
+        raise SourceError("no table is named", source=address, remedy=remedy)
+    session, started = start_session(address, parse_master(cluster))
     try:
-        with explained(address):
-            return _read(session, what, reading), started
+        with translate_errors(address):
+            return _read_frame(session, what, reading), started
     except BaseException:
         if started:
             session.stop()
         raise
 
 
-def start(address: str, master: str | None) -> tuple[Any, bool]:
+def start_session(address: str, master: str | None) -> tuple[Any, bool]:
     """The session that is there, or a new one; whether it is new."""
     try:
         from pyspark.sql import SparkSession
@@ -81,7 +81,7 @@ def start(address: str, master: str | None) -> tuple[Any, bool]:
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     if master:
         builder = builder.master(master)
-    with explained(address):
+    with translate_errors(address):
         return builder.getOrCreate(), True
 
 
@@ -97,16 +97,16 @@ def _check_master(address: str, master: str) -> None:
     for one in master.removeprefix(SCHEME).split(","):
         host, _, port = one.rpartition(":")
         try:
-            with socket.create_connection((host, int(port)), timeout=_PATIENCE):
+            with socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS):
                 return
         except (OSError, ValueError) as error:
             why = error if isinstance(error, OSError) else "it names no port"
     remedy = "pass the address that the master shows, such as spark://host:7077"
-    raise SourceError(f"no Spark master answers ({why})", where=address, value=master, remedy=remedy)
+    raise SourceError(f"no Spark master answers ({why})", source=address, value=master, remedy=remedy)
 
 
-def _read(session: Any, what: str, reading: Reading) -> Any:
-    kind = kind_of(what)
+def _read_frame(session: Any, what: str, reading: ReadOptions) -> Any:
+    kind = classify_target(what)
     if kind == "query":
         return session.sql(what.strip().rstrip(";"))
     if kind == "table":

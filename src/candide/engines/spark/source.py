@@ -13,37 +13,41 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from candide.engines.base import Folds, Scored, Work
-from candide.engines.batch import BATCH, batch_size
-from candide.engines.reading import Reading
+from candide.data.notes import Note
+from candide.data.text_formats import parse_plain_numbers
+from candide.engines.base import BatchScorer, Folds, Work
+from candide.engines.batches import BATCH_ROWS, batch_size
+from candide.engines.reading import ReadOptions
 from candide.engines.spark import executors
-from candide.engines.spark.executors import PARTS, Meeting, Reads
-from candide.engines.spark.folds import Dealing, Keyed, dealt_from
-from candide.engines.spark.plans import only_read, shuffled, timed
+from candide.engines.spark.executors import RESULT_SCHEMA, BatchLayout, ClassCounting
+from candide.engines.spark.folds import FoldAssignment, KeyFolds, make_stratified_folds
+from candide.engines.spark.plans import find_shuffle, has_clock, is_only_read
 from candide.engines.spark.session import open_frame
-from candide.engines.spark.spark_errors import explained
+from candide.engines.spark.spark_errors import translate_errors
 from candide.engines.sql.dialects.spark import SparkDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.text_formats import unread_text
 from candide.errors import InputError, InputTypeError, SourceError
-from candide.model.plan import Part, Plan
-from candide.rows.remarks import Remark
-from candide.rows.spelling import numbers_among
+from candide.model.plan import Plan, PlanPart
 
 if TYPE_CHECKING:
     from candide.engines.spark.engine import Spark
 
 T = TypeVar("T")
-_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_CASE = "spark.sql.caseSensitive"
-_SETTINGS = "spark.sql.variable.substitute"  # put in the place of ``${name}``, in the name of a column too
-_SHOWN = "spark.sql.debug.maxToStringFields"
+_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_CASE_SETTING = "spark.sql.caseSensitive"
+_SUBSTITUTE_SETTING = "spark.sql.variable.substitute"  # put in the place of ``${name}``, in the name of a column too
+_MAX_FIELDS_SETTING = "spark.sql.debug.maxToStringFields"
 _TITLE = re.compile("^== (.+) Plan ==\n", re.MULTILINE)
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_EXACT = (*_WHOLE, "double", "decimal", "boolean")
-_NUMBERS = (*_EXACT, "float")  # types that queries count, without their digits
-_LEVELS = (*_EXACT, "string", "date")  # a float of 32 bits is its shortest decimal, which Java does not always find
-_TIMES = ("date", "timestamp", "timestamp_ntz")
+_INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
+_EXACT_TYPES = (*_INTEGER_TYPES, "double", "decimal", "boolean")
+_NUMBER_TYPES = (*_EXACT_TYPES, "float")  # types that queries count, without their digits
+_LEVEL_TYPES = (
+    *_EXACT_TYPES,
+    "string",
+    "date",
+)  # a float of 32 bits is its shortest decimal, which Java does not always find
+_TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 
 
 class SparkSource(SqlSource):
@@ -52,26 +56,26 @@ class SparkSource(SqlSource):
     dialect = SparkDialect()
     needs_middle = True  # sums around it take less time than Spark's variance, and its mean loses digits far from zero
 
-    def __init__(self, frame: Any, name: str, engine: "Spark", reading: Reading, owned: bool = False):
-        self.name, self.owned = name, owned
+    def __init__(self, frame: Any, name: str, engine: "Spark", reading: ReadOptions, owned: bool = False):
+        self.name, self.owns_session = name, owned
         self.engine: Spark = engine
         names = list(frame.columns)
         if twice := [name for name in names if names.count(name) > 1]:
             remedy = "rename or drop one of them"
-            raise SourceError(f"two columns are named {twice[0]!r}", where=name, value=twice[0], remedy=remedy)
+            raise SourceError(f"two columns are named {twice[0]!r}", source=name, value=twice[0], remedy=remedy)
         self.columns = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
         if not names:
             raise InputError(f"{name} has no columns")
         _check_types(frame)
         self._at = {name: f"c{i}" for i, name in enumerate(names)}
-        self.frame = _without(frame.toDF(*self._at.values()), reading.missing)
-        self._dealt: dict[Folds, Dealing] = {}
+        self.frame = _mask_missing(frame.toDF(*self._at.values()), reading.na_values)
+        self._fold_assignment: dict[Folds, FoldAssignment] = {}
         self._view: str | None = None
 
     @classmethod
-    def open(cls, data: Any, reading: Reading, engine: "Spark") -> "SparkSource":
+    def open(cls, data: Any, reading: ReadOptions, engine: "Spark") -> "SparkSource":
         if not isinstance(data, str):
-            with explained("the data frame"):
+            with translate_errors("the data frame"):
                 return cls(data, "the data frame", engine, reading)
         frame, started = open_frame(data, reading)
         try:
@@ -83,19 +87,19 @@ class SparkSource(SqlSource):
 
     def close(self) -> None:
         """Stop a session that was started for this source; in any other, leave nothing behind."""
-        if self.owned:
+        if self.owns_session:
             self.frame.sparkSession.stop()
         elif self._view is not None:
             with suppress(Exception):  # whoever has stopped the session has removed it
                 self.frame.sparkSession.catalog.dropTempView(self._view)
 
     def head(self, n: int) -> Any:
-        with explained(self.name):
+        with translate_errors(self.name):
             return self.frame.limit(n).toArrow().rename_columns(list(self.columns))
 
-    def look(
+    def read_head(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Remark]]:
+    ) -> tuple[Any, list[Note]]:
         head, kept = self.head(n), {target, *as_text, *as_numbers}
         names = [name for name, kind in self.columns.items() if kind == "string" and name not in kept]
         return head, unread_text(head, names, "double", "`")
@@ -103,12 +107,12 @@ class SparkSource(SqlSource):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
 
-        dealing = None if folds is None else self._dealing(folds)
-        read = self._read(columns, dealing)
+        dealing = None if folds is None else self._assign_folds(folds)
+        read = self._columns_to_read(columns, dealing)
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
         names = [*columns, *(["fold"] if folds else [])]
-        with explained(self.name), self._set(**{_BATCH: BATCH}):
-            sent = self._select(read).mapInArrow(executors.send(read, dealing), PARTS)
+        with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: BATCH_ROWS}):
+            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, dealing), RESULT_SCHEMA)
             rows = sent.toLocalIterator(prefetchPartitions=True)
         while (row := self._next(rows)) is not None:
             [batch] = pa.ipc.open_stream(row.data)
@@ -117,7 +121,7 @@ class SparkSource(SqlSource):
             yield from (some.slice(start, size) for start in range(0, len(some), size))
 
     def _next(self, rows: Iterator[Any]) -> Any:
-        with explained(self.name):
+        with translate_errors(self.name):
             return next(rows, None)
 
     # Queries
@@ -126,38 +130,45 @@ class SparkSource(SqlSource):
     def view(self) -> str:  # type: ignore[override]
         if self._view is None:
             self._view = f"candide_{uuid4().hex}"
-            with explained(self.name):
+            with translate_errors(self.name):
                 self.frame.toDF(*self.columns).createTempView(self._view)
         return self._view
 
-    def rows(self, sql: str) -> list[tuple]:
-        with explained(self.name), self._set(**{_CASE: "true", _SETTINGS: "false"}):
+    def fetch_rows(self, sql: str) -> list[tuple]:
+        with (
+            translate_errors(self.name),
+            self._session_settings(**{_CASE_SETTING: "true", _SUBSTITUTE_SETTING: "false"}),
+        ):
             found = self.frame.sparkSession.sql(sql).toArrow()
         return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
-    def answers(self, target: str, weight: str | None) -> bool:
+    def can_answer(self, target: str, weight: str | None) -> bool:
         """Whether queries count these rows as well as one pass over them, and know their classes and weights."""
-        return self._stays and self._is(target, _LEVELS) and (weight is None or self._is(weight, _NUMBERS))
+        return (
+            self._is_stable
+            and self._has_type(target, _LEVEL_TYPES)
+            and (weight is None or self._has_type(weight, _NUMBER_TYPES))
+        )
 
-    def says(self, part: Part) -> bool:
+    def can_count(self, part: PlanPart) -> bool:
         """Whether queries read the columns of a part as the array engine does."""
-        kinds = _LEVELS if part.event.encoding.as_written else (*_NUMBERS, *_TIMES)
-        return all(self._is(str(name), kinds) for name in part.columns)
+        kinds = _LEVEL_TYPES if part.event.encoding.is_read_as_text else (*_NUMBER_TYPES, *_TIME_TYPES)
+        return all(self._has_type(str(name), kinds) for name in part.columns)
 
-    def _is(self, name: str, kinds: Sequence[str]) -> bool:
+    def _has_type(self, name: str, kinds: Sequence[str]) -> bool:
         return self.columns[name].partition("(")[0] in kinds
 
     # Work on executors
 
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
         """What work makes of all rows, where they lie."""
-        dealing = None if folds is None else self._dealing(folds)
+        dealing = None if folds is None else self._assign_folds(folds)
         wanted = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._read([name for name in wanted if name in self.columns], dealing)
-        reads = Reads(tuple(read), plan, tuple(keep), folds, dealing)
-        with explained(self.name), self._set(**{_BATCH: batch_size(plan)}):
-            made = self._select(read).mapInArrow(executors.work_on(reads, work), PARTS)
-            rows = self._fewer(made, work).collect()
+        read = self._columns_to_read([name for name in wanted if name in self.columns], dealing)
+        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, dealing)
+        with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: batch_size(plan)}):
+            made = self._select(read).mapInArrow(executors.make_work_mapper(reads, work), RESULT_SCHEMA)
+            rows = self._add_partitions(made, work).collect()
         rows.sort(key=lambda row: row.part)
         for row in rows:
             if row.error is not None:
@@ -166,45 +177,49 @@ class SparkSource(SqlSource):
         parts = [pickle.loads(row.data) for row in rows if row.data is not None]
         if not parts:
             raise InputError(f"{self.name} has no rows")
-        return work.add(parts)
+        return work.combine(parts)
 
-    def scored(self, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], Scored]) -> Any:
+    def score_rows(self, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], BatchScorer]) -> Any:
         """The data frame of scored rows, which are scored when it is read."""
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
         wanted = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._read([name for name in wanted if name in self.columns], None)
+        read = self._columns_to_read([name for name in wanted if name in self.columns], None)
         kinds = self._select([*keep, *read]).schema.fields[: len(keep)]
-        scored = scoring([_arrow(field) for field in kinds])
+        scored = scoring([_arrow_type(field) for field in kinds])
         made = [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
         types = [*(field.dataType for field in kinds), *made]
         schema = StructType([StructField(n, kind) for n, kind in zip(scored.schema.names, types, strict=True)])
-        reads = Reads(tuple(read), plan, tuple(keep))
-        return self._select(read).mapInArrow(executors.score_on(reads, scored), schema)
+        reads = BatchLayout(tuple(read), plan, tuple(keep))
+        return self._select(read).mapInArrow(executors.make_score_mapper(reads, scored), schema)
 
-    def _fewer(self, made: Any, work: Work) -> Any:
+    def _add_partitions(self, made: Any, work: Work) -> Any:
         """Results of very many partitions, those that follow each other added up on executors."""
-        if self._partitions <= self.engine.most_parts:
+        if self._partitions <= self.engine.max_partitions:
             return made
         from pyspark.sql.functions import floor
 
-        n = self.engine.added_at_once
+        n = self.engine.add_group_size
         near = made.repartition(-(-self._partitions // n), floor(made.part / n))
-        return near.mapInArrow(executors.add_up(work, n), PARTS)
+        return near.mapInArrow(executors.make_sum_mapper(work, n), RESULT_SCHEMA)
 
     @cached_property
     def _partitions(self) -> int:
         """How many there are, at most, without computing what the data frame has to shuffle."""
         session = self.frame.sparkSession
-        if shuffled(self._plan) or not hasattr(session, "_jsparkSession"):  # a client alone does not know
+        if find_shuffle(self._plan) or not hasattr(session, "_jsparkSession"):  # a client alone does not know
             return int(session.conf.get("spark.sql.shuffle.partitions"))
         return self.frame.rdd.getNumPartitions()
 
     @cached_property
     def _plans(self) -> dict[str, str]:
         """The plans of the data frame, by their names: as it was analyzed, and as it is run, say."""
-        with explained(self.name), self._set(**{_SHOWN: 1 << 20}), redirect_stdout(io.StringIO()) as plans:
+        with (
+            translate_errors(self.name),
+            self._session_settings(**{_MAX_FIELDS_SETTING: 1 << 20}),
+            redirect_stdout(io.StringIO()) as plans,
+        ):
             self.frame.explain(extended=True)
         found = _TITLE.split(plans.getvalue())
         return dict(zip(found[1::2], found[2::2], strict=True))
@@ -214,9 +229,9 @@ class SparkSource(SqlSource):
         return self._plans["Physical"]
 
     @cached_property
-    def _stays(self) -> bool:
+    def _is_stable(self) -> bool:
         """Whether rows are only read, and are the same again."""
-        if not only_read(self._plan) or timed(self._plans["Analyzed Logical"]):
+        if not is_only_read(self._plan) or has_clock(self._plans["Analyzed Logical"]):
             return False
         if not hasattr(self.frame, "_jdf"):  # a client alone cannot ask
             return True
@@ -224,20 +239,20 @@ class SparkSource(SqlSource):
 
     @property
     def has_order(self) -> bool:  # type: ignore[override]
-        return shuffled(self._plan) is None
+        return find_shuffle(self._plan) is None
 
-    def _dealing(self, folds: Folds) -> Dealing:
+    def _assign_folds(self, folds: Folds) -> FoldAssignment:
         """How rows are divided into folds: without a key, by a pass over their labels."""
-        if folds.key is not None:
-            return Keyed(folds.key, folds.n, folds.seed)
-        if folds not in self._dealt:
-            by = folds.by or next(iter(self.columns))
-            met = self.gather(Plan((), ()), [by], Meeting())
+        if folds.key_column is not None:
+            return KeyFolds(folds.key_column, folds.n, folds.seed)
+        if folds not in self._fold_assignment:
+            by = folds.label_column or next(iter(self.columns))
+            met = self.gather(Plan((), ()), [by], ClassCounting())
             each = [met.get(part, {}) for part in range(max(met) + 1)]
-            self._dealt[folds] = dealt_from(by, folds.n, folds.seed, each)
-        return self._dealt[folds]
+            self._fold_assignment[folds] = make_stratified_folds(by, folds.n, folds.seed, each)
+        return self._fold_assignment[folds]
 
-    def _read(self, columns: Sequence[str], dealing: Dealing | None) -> list[str]:
+    def _columns_to_read(self, columns: Sequence[str], dealing: FoldAssignment | None) -> list[str]:
         """The columns to read: folds need that by which rows are divided."""
         by = [] if dealing is None else [dealing.column]
         return list(dict.fromkeys([*columns, *by])) or [next(iter(self.columns))]
@@ -246,7 +261,7 @@ class SparkSource(SqlSource):
         return self.frame.select([self._at[name] for name in columns])
 
     @contextmanager
-    def _set(self, **settings: object) -> Iterator[None]:
+    def _session_settings(self, **settings: object) -> Iterator[None]:
         """Change settings of the session, for what is started meanwhile."""
         conf = self.frame.sparkSession.conf
         before = {name: conf.get(name) for name in settings}
@@ -259,7 +274,7 @@ class SparkSource(SqlSource):
                 conf.set(name, value)
 
 
-def _arrow(field: Any) -> Any:
+def _arrow_type(field: Any) -> Any:
     """The Arrow type in which a column comes."""
     from pyspark.sql.pandas.types import to_arrow_type
 
@@ -270,15 +285,15 @@ def _check_types(frame: Any) -> None:
     """Refuse a column whose values have no form that leaves the cluster."""
     for field in frame.schema.fields:
         try:
-            _arrow(field)
+            _arrow_type(field)
         except Exception:
             what = f"its values are of the type {field.dataType.simpleString()}, which cannot be read"
             raise InputTypeError(what, column=field.name, remedy="drop the column, or cast it to text") from None
 
 
-def _without(frame: Any, missing: Sequence[str]) -> Any:
+def _mask_missing(frame: Any, missing: Sequence[str]) -> Any:
     """A data frame in which what was said to mean a missing value is one."""
     if missing:
         frame = frame.replace(list(missing), None)
-    numbers = numbers_among(missing)
+    numbers = parse_plain_numbers(missing)
     return frame.replace([float(number) for number in numbers], None) if numbers else frame

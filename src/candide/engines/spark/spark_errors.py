@@ -8,16 +8,16 @@ from typing import Any
 from candide.errors import CandideError, InputError, SourceError
 
 _MODULE = re.compile(r"No module named '(candide|pyarrow|numpy|scipy|sqlglot)[.\w]*'")
-_LOST = re.compile(
+_LOST_CLUSTER = re.compile(
     r"(ExecutorLostFailure|Checkpoint block|SparkContext was shut down|Master removed|cancelled because)"
 )
-_LAST = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_EXCEPTION_LINE = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.+)$", re.MULTILINE)
 _CONDITION = re.compile(r"^\[[A-Z_.]+\]\s*")
-_PYTHON = "set PYSPARK_PYTHON to a Python that has it, on every executor, before the session starts"
+_PYTHON_REMEDY = "set PYSPARK_PYTHON to a Python that has it, on every executor, before the session starts"
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
+def translate_errors(name: str) -> Iterator[None]:
     """Turn Spark's errors into ours."""
     try:
         yield
@@ -26,23 +26,27 @@ def explained(name: str) -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark.", "py4j.")):
             raise
-        raise _told(name, error) from error
+        raise _make_error(name, error) from error
 
 
-def _told(name: str, error: Any) -> InputError:
+def _make_error(name: str, error: Any) -> InputError:
     text = str(error)
     if found := _MODULE.search(text):
-        return SourceError(f"the executors have no package {found[1]}", where=name, value=found[1], remedy=_PYTHON)
+        return SourceError(
+            f"the executors have no package {found[1]}", source=name, value=found[1], remedy=_PYTHON_REMEDY
+        )
     if "PYTHON_VERSION_MISMATCH" in text:
-        return SourceError("the executors run another version of Python than this one", where=name, remedy=_PYTHON)
-    if found := _LOST.search(text):
+        return SourceError(
+            "the executors run another version of Python than this one", source=name, remedy=_PYTHON_REMEDY
+        )
+    if found := _LOST_CLUSTER.search(text):
         remedy = "look into the logs of its executors, and try again; nothing was written"
-        return SourceError(f"the cluster gave up: {_line(text)}", where=name, remedy=remedy)
-    return SourceError(_line(text), where=name)
+        return SourceError(f"the cluster gave up: {_main_message(text)}", source=name, remedy=remedy)
+    return SourceError(_main_message(text), source=name)
 
 
-def _line(text: str) -> str:
+def _main_message(text: str) -> str:
     """What went wrong, in a line: of a traceback its last, else the first."""
-    causes = _LAST.findall(text)
+    causes = _EXCEPTION_LINE.findall(text)
     line = causes[-1][1] if "Traceback" in text and causes else text.strip().splitlines()[0]
     return _CONDITION.sub("", line).strip().rstrip(".")

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from candide.encode import Encoding
-from candide.engines.sql.dialect import Dialect, Expr, number
+from candide.encoding import Encoding
+from candide.engines.sql.dialect import Dialect, Expr, number_literal
 
 
 @dataclass(frozen=True)
-class Column:
+class SourceColumn:
     """A column to be counted or scored.
 
     ``read`` is projected once, in a subquery; every aggregate then works on the plain name ``alias``.
@@ -23,10 +23,12 @@ class Column:
     alias: str = ""
     is_level: bool = False
     weight: str | None = None  # the alias of the weight
-    nan: bool = True  # whether a number may be NaN
-    near: float | Mapping[Any, float] = 0.0  # a value near the middle, or one for each label, for sums around it
-    around: bool = False  # whether moments come from sums around it, though the database has a variance
-    cells: Encoding | None = None  # of numbers that are counted by the cell in which they lie
+    has_nan: bool = True  # whether a number may be NaN
+    middle_value: float | Mapping[Any, float] = (
+        0.0  # a value near the middle, or one for each label, for sums around it
+    )
+    has_centered_sums: bool = False  # whether moments come from sums around it, though the database has a variance
+    grid: Encoding | None = None  # of numbers that are counted by the cell in which they lie
 
     @property
     def x(self) -> Expr:
@@ -38,16 +40,18 @@ class Column:
 
     @property
     def middle(self) -> Expr:
-        if not isinstance(self.near, Mapping):
-            return self.dialect.literal(self.near)
-        cases = [exp.If(this=exp.convert(label), true=self.dialect.literal(v)) for label, v in self.near.items()]
+        if not isinstance(self.middle_value, Mapping):
+            return self.dialect.literal(self.middle_value)
+        cases = [
+            exp.If(this=exp.convert(label), true=self.dialect.literal(v)) for label, v in self.middle_value.items()
+        ]
         return exp.Case(this=exp.column("y"), ifs=cases, default=self.dialect.literal(0.0))
 
     @property
-    def read(self) -> Expr:
+    def aggregate_value(self) -> Expr:
         """The value as aggregates want it: NaN, which they would count, is missing."""
-        may_be = self.is_float and (self.nan or self.by_level)
-        nan = self.dialect.is_nan(self.dialect.number_of(self.raw, self.type.upper())) if may_be else None
+        may_be = self.is_float and (self.has_nan or self.is_counted_by_level)
+        nan = self.dialect.is_nan(self.dialect.parse_number(self.raw, self.type.upper())) if may_be else None
         return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
 
     @property
@@ -57,33 +61,35 @@ class Column:
         if self.is_level:
             return self.dialect.level(self.raw, kind)
         is_time = self.dialect.is_time(kind)
-        return self.dialect.days(self.raw, kind) if is_time else self.dialect.number_of(self.raw, kind)
+        return self.dialect.days(self.raw, kind) if is_time else self.dialect.parse_number(self.raw, kind)
 
     @property
-    def coded(self) -> Expr:
+    def code(self) -> Expr:
         """Of what was read the code of its cell, where cells are counted; the value itself elsewhere."""
-        if self.cells is None:
+        if self.grid is None:
             return self.x
-        return exp.alias_(exp.Nullif(this=self.cells.sql(self.x, self.dialect), expression=number(-1)), self.alias)
+        return exp.alias_(
+            exp.Nullif(this=self.grid.sql(self.x, self.dialect), expression=number_literal(-1)), self.alias
+        )
 
     @property
-    def by_level(self) -> bool:
+    def is_counted_by_level(self) -> bool:
         """Whether the weight of each level, or cell, is counted."""
-        return self.is_level or self.cells is not None
+        return self.is_level or self.grid is not None
 
     @property
     def is_float(self) -> bool:
         return self.dialect.is_float(self.type.upper())
 
-    def total(self, value: Expr) -> Expr:
+    def weighted_sum(self, value: Expr) -> Expr:
         """The (weighted) sum of a value."""
         if self.weight is None:
-            return self.dialect.total(value)
-        return self.dialect.total(exp.Mul(this=exp.column(self.weight), expression=exp.Paren(this=value)))
+            return self.dialect.exact_sum(value)
+        return self.dialect.exact_sum(exp.Mul(this=exp.column(self.weight), expression=exp.Paren(this=value)))
 
-    def present(self, value: Expr) -> Expr:
+    def present_weight(self, value: Expr) -> Expr:
         """The weight of the rows where a value is present."""
         if self.weight is None:
             return exp.Count(this=value, big_int=True)
         there = exp.Not(this=exp.Is(this=value, expression=exp.Null()))
-        return self.dialect.total(exp.Case(ifs=[exp.If(this=there, true=exp.column(self.weight))]))
+        return self.dialect.exact_sum(exp.Case(ifs=[exp.If(this=there, true=exp.column(self.weight))]))

@@ -5,7 +5,7 @@ from sums around a value near the middle, without ``histogram`` levels take a qu
 :mod:`candide.engines.sql.dialects`; what they share is here, in words that every one of them has.
 
 >>> x = exp.column("x")
->>> Dialect().total(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(-1.5).sql()
+>>> Dialect().exact_sum(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(-1.5).sql()
 ('SUM(x)', None, 'LN(x)', '-1.5e0')
 """
 
@@ -15,14 +15,14 @@ from typing import Any
 
 from sqlglot import exp
 
-from candide.rows.labels import Labels
+from candide.data.labels import Labels
 
 Expr = Any  # a sqlglot expression
 _DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
 _TEXT = exp.DataType.build("TEXT")
 ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column that nobody has looked at
 # No double has an exponent of four digits
-LIKE_A_NUMBER = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?0*[0-9]{1,3})? *$'"
+NUMBER_PATTERN = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?0*[0-9]{1,3})? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
 _KEYS = re.compile(
     r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(DECIMAL|NUMERIC)\(\d+, ?0\)"
@@ -34,15 +34,15 @@ _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", 
 # z >= _FAR the next of them is below 1e-14.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _HALF_LOG_2_PI = 0.9189385332046728
-_FAR = 11
+_STIRLING_FROM = 11
 
 
-def call(name: str, *arguments: Expr) -> Expr:
+def call_function(name: str, *arguments: Expr) -> Expr:
     """A function that sqlglot passes through as it is written."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def number(value: object) -> Expr:
+def number_literal(value: object) -> Expr:
     """A number in a query, of the type that its database gives it: whole, or a decimal."""
     return exp.Literal.number(repr(value))
 
@@ -52,11 +52,11 @@ def as_double(x: Expr) -> Expr:
     return exp.Cast(this=x, to=_DOUBLE)
 
 
-def days_of_seconds(x: Expr) -> Expr:
+def days_from_seconds(x: Expr) -> Expr:
     return exp.Div(this=x, expression=exp.Literal.number("86400e0"))
 
 
-def days_of_micros(x: Expr) -> Expr:
+def days_from_micros(x: Expr) -> Expr:
     return exp.Div(this=x, expression=exp.Literal.number("86400e6"))
 
 
@@ -64,14 +64,16 @@ class Dialect:
     """What most databases share; ``name`` is sqlglot's word for this one."""
 
     name = ""
-    grouping_sets = False  # whether one query may well group rows in several ways
-    read = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
-    read_typed = ""  # the same by type: dates, times and durations as days, an error for types that have no number
-    stacks = False  # or makes of each row several, to be grouped in one way
+    has_grouping_sets = False  # whether one query may well group rows in several ways
+    number_template = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
+    typed_number_template = (
+        ""  # the same by type: dates, times and durations as days, an error for types that have no number
+    )
+    can_stack = False  # or makes of each row several, to be grouped in one way
 
     # Types and values
 
-    def parts(self, text: str) -> list[str]:
+    def split_literal(self, text: str) -> list[str]:
         """A text in pieces, none of which the database would read as other than itself."""
         return [text]
 
@@ -94,16 +96,18 @@ class Dialect:
         """The value as a double."""
         return as_double(x)
 
-    def number_of(self, x: Expr, kind: str) -> Expr:
+    def parse_number(self, x: Expr, kind: str) -> Expr:
         """The value as a double; where it may be text, null for one that spells no number."""
-        if kind != ANY_NUMBER or not self.read:
+        if kind != ANY_NUMBER or not self.number_template:
             return self.double(x)
         return exp.var(self.typed_number(x.sql(self.name), x.name))  # as it is written: sqlglot would change types
 
     def typed_number(self, x: str, name: str) -> str:
         """The SQL of a value of the column ``name`` as a double, whatever its type is."""
         of = {"": x, "name": exp.Literal.string(name).sql(self.name)}
-        return re.sub(r"\{(name)?\}", lambda found: of[found[1] or ""], self.read_typed or self.read)
+        return re.sub(
+            r"\{(name)?\}", lambda found: of[found[1] or ""], self.typed_number_template or self.number_template
+        )
 
     def text(self, x: Expr) -> Expr:
         """The value as text."""
@@ -128,7 +132,7 @@ class Dialect:
 
     def is_nan(self, x: Expr) -> Expr | None:
         """Whether a double is NaN; None where there is no NaN."""
-        return call("isnan", x)
+        return call_function("isnan", x)
 
     def log(self, x: Expr) -> Expr:
         """The natural logarithm of a number > 0."""
@@ -140,14 +144,14 @@ class Dialect:
 
     def greatest(self, x: Expr, low: float) -> Expr:
         """The larger of a value and a number, null where the value is: databases differ in that."""
-        below = exp.If(this=exp.LT(this=x, expression=number(low)), true=number(low))
+        below = exp.If(this=exp.LT(this=x, expression=number_literal(low)), true=number_literal(low))
         return exp.Case(ifs=[below], default=x.copy())
 
     def log_gamma(self, x: Expr) -> Expr:
         """log Gamma(x) of a double > 0: by Stirling's series, at a larger number where that is right to rounding."""
         x = exp.Paren(this=x)
-        steps = [exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(i))) for i in range(_FAR)]
-        z = exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(_FAR)))
+        steps = [exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(i))) for i in range(_STIRLING_FROM)]
+        z = exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(_STIRLING_FROM)))
         series: Expr = self.literal(0.0)
         for term in reversed(_STIRLING):  # by Horner, in 1/z^2
             square = exp.Mul(this=z.copy(), expression=z.copy())
@@ -165,16 +169,18 @@ class Dialect:
 
     def hash(self, x: Expr) -> Expr:
         """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
-        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number(46337)))  # a prime: squares fit
-        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number(69069))
-        line = exp.Mul(this=exp.Paren(this=x.copy()), expression=number(1103515245))  # as of a congruential generator
-        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number(2**31))
+        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number_literal(46337)))  # a prime: squares fit
+        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number_literal(69069))
+        line = exp.Mul(
+            this=exp.Paren(this=x.copy()), expression=number_literal(1103515245)
+        )  # as of a congruential generator
+        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number_literal(2**31))
 
     def md5(self, x: Expr) -> Expr:
         """The hash of a text in UTF-8, in hexadecimal digits and small letters."""
         return exp.MD5(this=x)
 
-    def hex(self, x: Expr, digits: int) -> Expr:
+    def hex_value(self, x: Expr, digits: int) -> Expr:
         """The number that the first hexadecimal digits of a text are, read one by one."""
         one, known = exp.Literal.number(1), exp.Literal.string("0123456789abcdef")
         out: Expr = exp.Literal.number(0)
@@ -184,13 +190,13 @@ class Dialect:
             out = exp.Add(this=exp.Mul(this=exp.Paren(this=out), expression=exp.Literal.number(16)), expression=place)
         return out
 
-    def code(self, x: Expr, levels: Labels) -> Expr | None:
+    def level_code(self, x: Expr, levels: Labels) -> Expr | None:
         """The place of a text among levels, their number where it is none of them, -1 where it is null."""
         return None
 
     # Aggregates
 
-    def total(self, x: Expr) -> Expr:
+    def exact_sum(self, x: Expr) -> Expr:
         """The sum of the values present, as exact as the database can."""
         return exp.Sum(this=x)
 
@@ -212,4 +218,4 @@ class Dialect:
 
     def grouping(self, *names: Expr) -> Expr:
         """Of a row of grouping sets which columns it is not grouped by: a bit for each, the first the highest."""
-        return call("GROUPING", *names)
+        return call_function("GROUPING", *names)

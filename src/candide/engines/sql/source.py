@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from candide.data.sampling import HASH_DIGITS, invalid_key_error
 from candide.engines.base import Folds, Source
-from candide.engines.sql.dialect import Dialect, Expr, number
-from candide.rows.lots import DIGITS, no_key
+from candide.engines.sql.dialect import Dialect, Expr, number_literal
 
 _ROW, FOLD = "candide_row", "candide_fold"
 
@@ -23,65 +23,73 @@ class SqlSource(Source, Protocol):
         """What is true of every row, and counts it, where one looks on."""
         return None
 
-    def rows(self, sql: str) -> list[tuple]:
+    def fetch_rows(self, sql: str) -> list[tuple]:
         """Run a query and fetch its rows."""
         ...
 
-    def stream(self, sql: str) -> Iterable[tuple]:
+    def stream_rows(self, sql: str) -> Iterable[tuple]:
         """The rows of a query that may be many."""
-        return self.rows(sql)
+        return self.fetch_rows(sql)
 
     def arrow_batches(self, sql: str, size: int) -> Any:
         """Run a query and read its result in Arrow record batches."""
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
         chosen = [exp.column(name, quoted=True) for name in columns]
-        return self.arrow_batches(select(self, [*chosen, *fold_of(folds)], folds), size)
+        return self.arrow_batches(select_sql(self, [*chosen, *fold_column(folds)], folds), size)
 
-    def dealt(self, folds: Folds) -> Expr:
+    def with_folds(self, folds: Folds) -> Expr:
         """What to select from for the columns and the fold of each row."""
-        return (deal(self, folds, "*") if folds.key is None else keyed(self, folds)).subquery("dealt")
+        return (assign_folds(self, folds, "*") if folds.key_column is None else fold_sql_by_key(self, folds)).subquery(
+            "dealt"
+        )
 
 
-def select(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None) -> str:
+def select_sql(source: SqlSource, expressions: Sequence[Expr], folds: Folds | None = None) -> str:
     """A query for some expressions of every row."""
-    return project(source, chosen, folds).sql(source.dialect.name, copy=False)
+    return project_expressions(source, expressions, folds).sql(source.dialect.name, copy=False)
 
 
-def project(source: SqlSource, chosen: Sequence[Expr], folds: Folds | None = None) -> exp.Select:
+def project_expressions(source: SqlSource, expressions: Sequence[Expr], folds: Folds | None = None) -> exp.Select:
     """Some expressions of every row; the builder would copy thousands of columns."""
-    base = source.dealt(folds) if folds else exp.to_table(source.view)
-    return exp.Select(expressions=list(chosen)).from_(base, copy=False)
+    base = source.with_folds(folds) if folds else exp.to_table(source.view)
+    return exp.Select(expressions=list(expressions)).from_(base, copy=False)
 
 
-def deal(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
+def assign_folds(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
     """A query for some columns and the fold of each row: shuffled, put in order of class, and dealt out in turn.
 
     The rows are numbered in their own order, which is kept, and the numbers hashed with the seed.
     """
     row = exp.column(_ROW)
-    salted = exp.Add(this=row, expression=number(folds.seed * 1_000_003))
-    keys = [*([exp.column(folds.by, quoted=True)] if folds.by is not None else []), source.dialect.hash(salted), row]
+    salted = exp.Add(this=row, expression=number_literal(folds.seed * 1_000_003))
+    keys = [
+        *([exp.column(folds.label_column, quoted=True)] if folds.label_column is not None else []),
+        source.dialect.hash(salted),
+        row,
+    ]
     order = exp.Order(expressions=[exp.Ordered(this=key.copy()) for key in keys])
-    turn = exp.Mod(this=exp.Window(this=exp.RowNumber(), order=order), expression=number(folds.n))
+    turn = exp.Mod(this=exp.Window(this=exp.RowNumber(), order=order), expression=number_literal(folds.n))
     narrow = "SMALLINT" if folds.n < 1 << 15 else "INTEGER"
     numbered = exp.select("*", exp.alias_(exp.Window(this=exp.RowNumber()), _ROW)).from_(source.view)
     fold = exp.alias_(exp.cast(turn, narrow), FOLD)
     return exp.select(*columns, fold).from_(numbered.subquery("numbered")).order_by(row)
 
 
-def keyed(source: SqlSource, folds: Folds) -> exp.Select:
-    """A query for all columns and the fold of each row by its key: what :func:`candide.rows.lots.by_key` says."""
-    name, dialect = str(folds.key), source.dialect
+def fold_sql_by_key(source: SqlSource, folds: Folds) -> exp.Select:
+    """A query for all columns and the fold of each row by its key: what :func:`candide.data.sampling.assign_folds_by_key` says."""
+    name, dialect = str(folds.key_column), source.dialect
     kind = source.columns[name].upper()
     if not dialect.is_key(kind):
-        raise no_key(name, source.columns[name])
+        raise invalid_key_error(name, source.columns[name])
     text = exp.Coalesce(this=dialect.text(exp.column(name, quoted=True)), expressions=[exp.Literal.string("")])
     salted = exp.Concat(expressions=[exp.Literal.string(f"{folds.seed}:"), text], safe=True)
-    fold = exp.Mod(this=exp.Paren(this=dialect.hex(dialect.md5(salted), DIGITS)), expression=number(folds.n))
+    fold = exp.Mod(
+        this=exp.Paren(this=dialect.hex_value(dialect.md5(salted), HASH_DIGITS)), expression=number_literal(folds.n)
+    )
     return exp.select("*", exp.alias_(fold, FOLD)).from_(source.view)
 
 
-def fold_of(folds: Folds | None) -> list[Expr]:
+def fold_column(folds: Folds | None) -> list[Expr]:
     """The fold of a row, where rows are divided."""
     return [exp.alias_(exp.column(FOLD), "fold")] if folds else []

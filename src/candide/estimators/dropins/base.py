@@ -10,28 +10,28 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from candide.data.blocks import Block, Codes, Floats
+from candide.data.labels import Labels
+from candide.data.notes import Note, issue_warnings
+from candide.data.table import Table, positional_names
 from candide.errors import InputError
 from candide.estimators.base import Classifier
 from candide.estimators.dropins import rows
-from candide.estimators.validation import by_position, check_width, checked_labels, other_names
+from candide.estimators.validation import check_width, checked_labels, feature_names_error, warn_by_position
 from candide.events import EventModel
-from candide.model.census import Census
+from candide.model.counts import ModelCounts
 from candide.model.model import Model
-from candide.model.plan import Part, Plan
-from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.labels import Labels
-from candide.rows.remarks import Remark, warn
-from candide.rows.table import Table, numbered
-from candide.tally import KINDS
-from candide.tally.base import class_weights
+from candide.model.plan import Plan, PlanPart
+from candide.tally import TALLIES
+from candide.tally.base import sum_class_weights
 
 
 class DropIn(Classifier):
     """A classifier of scikit-learn's by name, parameters, attributes and results."""
 
-    _sparse: ClassVar[bool] = False  # whether it takes sparse rows
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {}  # of its parameters
-    _counted: ClassVar[tuple[str, ...]] = ()  # parameters that say what is counted
+    _accepts_sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {}  # of its parameters
+    _counting_params: ClassVar[tuple[str, ...]] = ()  # parameters that say what is counted
 
     def with_prior(self, **params: Any) -> Self:
         """The same counts under other parameters: a new classifier, no second look at the rows.
@@ -42,10 +42,10 @@ class DropIn(Classifier):
         >>> np.exp(model.with_prior(alpha=0.5).feature_log_prob_).round(3).tolist()
         [[0.833, 0.5], [0.25, 0.75]]
         """
-        for name in self._counted:
+        for name in self._counting_params:
             if name in params and params[name] != getattr(self, name):
                 raise InputError(f"{name}: this changes what is counted", value=params[name], remedy="fit again")
-        return self._with(self._own, **params)
+        return self._copy_with(self._checked_fitted, **params)
 
     def explain(self, X: Any, by: str = "voice") -> list:
         """Why each row is given its class: what every column says for it against the runner-up, strongest first.
@@ -62,19 +62,19 @@ class DropIn(Classifier):
         raise NotImplementedError
 
     def _read(self, X: Any) -> Table:
-        block = rows.read(X, type(self).__name__, sparse=self._sparse)
+        block = rows.read_block(X, type(self).__name__, sparse=self._accepts_sparse)
         names = rows.frame_names(X)
-        return Table(numbered(block.shape[1]) if names is None else names, block.shape[0], block)
+        return Table(positional_names(block.shape[1]) if names is None else names, block.shape[0], block)
 
-    def _alike(self, table: Table, plan: Plan) -> Table:
+    def _match_columns(self, table: Table, plan: Plan) -> Table:
         """By position; names that are there must be those of ``fit``, in the same order."""
         mine = getattr(self, "feature_names_in_", None)
         named = any(isinstance(name, str) for name in table.names[:1])
         if mine is not None and named:
             if tuple(mine) != table.names:
-                raise other_names(self, table.names)
+                raise feature_names_error(self, table.names)
         elif mine is not None or named:
-            by_position(self, mine is not None)
+            warn_by_position(self, mine is not None)
         check_width(self, len(table.names))
         return table
 
@@ -83,43 +83,45 @@ class DropIn(Classifier):
         try:
             super()._check_number_of_classes(y, labels)
         except InputError as error:
-            warn([Remark("many-classes", str(error))], stacklevel=3)
+            issue_warnings([Note("many-classes", str(error))], stacklevel=3)
 
     def _plan(self, table: Table) -> Plan:
-        columns = table.names if isinstance(table.names[0], str) else numbered(len(table.names))
-        return Plan(columns, (Part(self._event(), columns),))
+        columns = table.names if isinstance(table.names[0], str) else positional_names(len(table.names))
+        return Plan(columns, (PlanPart(self._event(), columns),))
 
-    def _plan_again(self) -> Plan:
-        [part] = self.census_.plan.parts
-        return Plan(self.census_.plan.columns, (replace(part, event=self._event()),))
+    def _plan_for_more_rows(self) -> Plan:
+        [part] = self.counts_.plan.parts
+        return Plan(self.counts_.plan.columns, (replace(part, event=self._event()),))
 
-    def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> Census:
+    def _count(self, table: Table, y: NDArray, weight: Floats | None, plan: Plan, labels: Labels) -> ModelCounts:
         codes, [part] = labels.encode(y), plan.parts
         if codes.max() == len(labels):
-            new = Labels.of(y[codes == len(labels)])
+            new = Labels.from_values(y[codes == len(labels)])
             raise InputError(
                 f"The target label(s) {new.array} in y do not exist in the initial classes {labels.array}",
                 value=new.values[0],
                 remedy="pass every class in `classes` at the first partial_fit",
             )
-        class_weight = class_weights(codes, weight, len(labels))
+        class_weight = sum_class_weights(codes, weight, len(labels))
         part, tally = self._tally(table, part, codes, weight, class_weight)
-        return Census(Plan(plan.columns, (part,)), labels, class_weight, (tally,), table.n_rows)
+        return ModelCounts(Plan(plan.columns, (part,)), labels, class_weight, (tally,), table.n_rows)
 
     def _tally(
-        self, table: Table, part: Part, codes: Codes, weight: Floats | None, class_weight: Floats
-    ) -> tuple[Part, Any]:
+        self, table: Table, part: PlanPart, codes: Codes, weight: Floats | None, class_weight: Floats
+    ) -> tuple[PlanPart, Any]:
         block, spec, who = table.source, part.spec, type(self).__name__
         try:
-            tally: Any = KINDS[spec.kind].of(block, codes, weight, n_classes=len(class_weight), spec=spec)
+            tally: Any = TALLIES[spec.kind].from_rows(block, codes, weight, n_classes=len(class_weight), spec=spec)
         except InputError:  # what a tally refuses itself is a value below zero
-            raise rows.negative(block, table.names, who) from None
-        cell = tally.too_large()
-        if cell is not None or rows.has_absent(block, tally.n, class_weight, weight):
-            raise rows.not_finite(block, table.names, who, None if cell is None else tally.place(cell[1])[0])
+            raise rows.negative_error(block, table.names, who) from None
+        cell = tally.find_too_large()
+        if cell is not None or rows.has_missing(block, tally.n, class_weight, weight):
+            raise rows.not_finite_error(
+                block, table.names, who, None if cell is None else tally.locate_cell(cell[1])[0]
+            )
         return part, tally
 
-    def _announced(self, classes: Any) -> Labels:
+    def _declared_classes(self, classes: Any) -> Labels:
         """The classes a stream may hold, said at its first call and never changed."""
         first = not hasattr(self, "fitted_")
         if classes is None:
@@ -127,7 +129,7 @@ class DropIn(Classifier):
                 raise InputError("classes must be passed on the first call to partial_fit.")
             return self.fitted_.labels
         given = checked_labels(classes, len(classes))
-        labels = Labels.of(given)
+        labels = Labels.from_values(given)
         if not first and (len(labels) < len(given) or labels.values != self.fitted_.labels.values):
             raise InputError(
                 f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
@@ -136,35 +138,35 @@ class DropIn(Classifier):
             raise InputError(f"`classes={classes!r}` names a class twice; name each once")
         return labels.declare()
 
-    def _stream(self, y: NDArray, announced: Labels | None) -> Labels:
+    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
         assert announced is not None
         return announced
 
     def _model(self) -> Model:
-        return self.fitted_.model.strict
+        return self.fitted_.model.strict_model
 
     def _blocks(self, X: Any) -> list[Block]:
-        return [self._alike(self._read(X), self.fitted_.plan).source]
+        return [self._match_columns(self._read(X), self.fitted_.plan).source]
 
-    def _unusable(self, X: Any) -> Callable[[Any, Block], InputError]:
+    def _value_error_factory(self, X: Any) -> Callable[[Any, Block], InputError]:
         names = rows.frame_names(X)
-        return lambda columns, block: self._refused(block, names or columns)
+        return lambda columns, block: self._value_error(block, names or columns)
 
-    def _refused(self, block: Block, names: Any) -> InputError:
-        return rows.not_finite(block, names, type(self).__name__)
+    def _value_error(self, block: Block, names: Any) -> InputError:
+        return rows.not_finite_error(block, names, type(self).__name__)
 
     @property
-    def _counts(self) -> Any:
+    def _tally_of_block(self) -> Any:
         """The tally of the only block."""
-        return self.census_.tallies[0]
+        return self.counts_.tallies[0]
 
     @property
-    def _law(self) -> Any:
+    def _distribution(self) -> Any:
         """The distribution of the only block, with attributes of its own."""
         self._check_fitted()
         return self.fitted_.model.distributions[0]
 
-    def _used(self, name: str) -> Any:
+    def _param_when_counted(self, name: str) -> Any:
         """A parameter as it was when rows were last counted."""
         self._check_fitted()
         record = self.fitted_.estimator
@@ -173,11 +175,11 @@ class DropIn(Classifier):
     @property
     def class_count_(self) -> Floats:
         """(classes,) weight of the rows of each class."""
-        return shown(self.census_.class_weight)
+        return read_only_view(self.counts_.class_weight)
 
 
-def shown(state: Floats) -> Floats:
+def read_only_view(array: Floats) -> Floats:
     """An attribute's view of the state: to be read, since a tally is a value that nobody changes."""
-    view = state.view()
+    view = array.view()
     view.flags.writeable = False
     return view

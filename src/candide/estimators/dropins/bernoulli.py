@@ -2,14 +2,14 @@
 
 from typing import Any, ClassVar
 
+from candide.data.blocks import Floats
 from candide.errors import InputError
-from candide.estimators.dropins.base import shown
+from candide.estimators.dropins.base import read_only_view
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.events import Bernoulli, EventModel
-from candide.model.fitted import Fitted
+from candide.model.fitted import FittedModel
 from candide.model.plan import Plan
 from candide.priors import Beta, Prior
-from candide.rows.blocks import Floats
 
 
 class BernoulliNB(DiscreteNB):
@@ -48,9 +48,9 @@ class BernoulliNB(DiscreteNB):
     ([2.0, 1.0], [[2.0, 1.0], [0.0, 1.0]], [0.667, 0.333])
     """
 
-    _in_file = "BernoulliNB"
-    _counted = ("binarize",)
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._kinds, "binarize": ("amount", "none")}
+    _record_name = "BernoulliNB"
+    _counting_params = ("binarize",)
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._param_kinds, "binarize": ("amount", "none")}
 
     def __init__(
         self,
@@ -70,25 +70,29 @@ class BernoulliNB(DiscreteNB):
     def _prior(self, alpha: Any) -> Prior:
         return Beta(alpha, alpha)
 
-    def _plan_again(self) -> Plan:
-        if self._event() != self.census_.plan.parts[0].event:
+    def _plan_for_more_rows(self) -> Plan:
+        if self._event() != self.counts_.plan.parts[0].event:
             raise InputError(
                 "binarize was changed after rows were counted under another",
                 value=self.binarize,
                 remedy="fit anew, or set it back",
             )
-        return super()._plan_again()
+        return super()._plan_for_more_rows()
 
-    def _settle(self, fitted: Fitted) -> None:
+    def _check_estimate(self, fitted: FittedModel) -> None:
         if self.binarize is None:
             fitted.model  # noqa: B018  values above one are found out here
 
     @property
     def feature_count_(self) -> Floats:
         """(classes, features) weight of the values that say yes."""
-        return shown(self._counts.total if self._used("binarize") is None else self._counts.counts[:, 1::2])
+        return read_only_view(
+            self._tally_of_block.total
+            if self._param_when_counted("binarize") is None
+            else self._tally_of_block.counts[:, 1::2]
+        )
 
     @property
     def feature_log_prob_(self) -> Floats:
         """(classes, features) log-probability of yes."""
-        return shown(self._law.log_yes)
+        return read_only_view(self._distribution.log_yes)

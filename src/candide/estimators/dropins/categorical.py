@@ -6,21 +6,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import encode, kernels
+from candide import encoding, kernels
+from candide.data.blocks import Block, Codes, Floats
+from candide.data.table import Table
 from candide.errors import InputError
 from candide.estimators.dropins import rows
-from candide.estimators.dropins.base import shown
+from candide.estimators.dropins.base import read_only_view
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.events import Categorical
 from candide.kernels import threads
-from candide.model.plan import Part
-from candide.rows.blocks import Block, Codes, Floats
-from candide.rows.table import Table
-from candide.tally import Levels
+from candide.model.plan import PlanPart
+from candide.tally import LevelTally
 
-_ROWS = 65536
-_SPAN = np.iinfo(np.int32)
-_CELLS = 1 << 30  # a table of counts larger than this is a mistaken encoding
+_ROWS_PER_CHUNK = 65536
+_INT32 = np.iinfo(np.int32)
+_MAX_CELLS = 1 << 30  # a table of counts larger than this is a mistaken encoding
 
 
 class CategoricalNB(DiscreteNB):
@@ -62,11 +62,11 @@ class CategoricalNB(DiscreteNB):
     ([[0.75, 0.25], [0.333, 0.667]], [0.667, 0.333])
     """
 
-    _in_file = "CategoricalNB"
-    _sparse = False
-    _counted = ("min_categories",)
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {
-        **DiscreteNB._kinds,
+    _record_name = "CategoricalNB"
+    _accepts_sparse = False
+    _counting_params = ("min_categories",)
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {
+        **DiscreteNB._param_kinds,
         "min_categories": ("none", "array", "count"),
         "alpha": ("amount",),
     }
@@ -94,41 +94,43 @@ class CategoricalNB(DiscreteNB):
         return replace(table, source=codes.view(np.uint8) if codes.dtype.kind == "b" else codes)
 
     def _tally(
-        self, table: Table, part: Part, codes: Codes, weight: Floats | None, class_weight: Floats
-    ) -> tuple[Part, Levels]:
+        self, table: Table, part: PlanPart, codes: Codes, weight: Floats | None, class_weight: Floats
+    ) -> tuple[PlanPart, LevelTally]:
         block = table.source
-        ranges = threads.over_rows(lambda some: kernels.code_range(block[some]), len(block), cost=block.shape[1])
+        ranges = threads.map_rows(lambda some: kernels.code_range(block[some]), len(block), cost=block.shape[1])
         low, high = np.min([r[0] for r in ranges], axis=0), np.max([r[1] for r in ranges], axis=0)
         if low.min() < 0:
-            raise rows.negative(block, table.names, type(self).__name__)
-        sizes = _at_least(self.min_categories, high + 1)
-        if sizes.sum() * len(class_weight) > _CELLS:
+            raise rows.negative_error(block, table.names, type(self).__name__)
+        sizes = _apply_min_categories(self.min_categories, high + 1)
+        if sizes.sum() * len(class_weight) > _MAX_CELLS:
             j = int(sizes.argmax())
             raise InputError(
                 f"{int(sizes[j])} categories: they are counted as 0, 1, 2, ..., so this table would be too large",
                 column=table.names[j],
                 remedy="encode the column with OrdinalEncoder",
             )
-        part = _with_sizes(part, sizes.tolist(), _at_least(self.min_categories, np.zeros_like(sizes)).tolist())
-        return part, Levels.of(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
+        part = _with_sizes(
+            part, sizes.tolist(), _apply_min_categories(self.min_categories, np.zeros_like(sizes)).tolist()
+        )
+        return part, LevelTally.from_rows(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
 
-    def _refused(self, block: Block, names: Any) -> InputError:
-        return rows.negative(block, names, type(self).__name__)
+    def _value_error(self, block: Block, names: Any) -> InputError:
+        return rows.negative_error(block, names, type(self).__name__)
 
     @property
     def n_categories_(self) -> NDArray[np.int64]:
         """(features,) number of categories of each column."""
-        return np.diff(self._law.offsets).astype(np.int64)
+        return np.diff(self._distribution.offsets).astype(np.int64)
 
     @property
     def category_count_(self) -> list[Floats]:
         """One (classes, categories) array of weights a column."""
-        return np.split(shown(self._counts.counts), self._counts.offsets[1:-1], axis=1)
+        return np.split(read_only_view(self._tally_of_block.counts), self._tally_of_block.offsets[1:-1], axis=1)
 
     @property
     def feature_log_prob_(self) -> list[Floats]:
         """One (classes, categories) array of log-probabilities a column."""
-        return np.split(shown(self._law.table.T), self._law.offsets[1:-1], axis=1)
+        return np.split(read_only_view(self._distribution.table.T), self._distribution.offsets[1:-1], axis=1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,24 +139,24 @@ class CategoricalNB(DiscreteNB):
         return tags
 
 
-def _with_sizes(part: Part, sizes: list[int], declared: list[int]) -> Part:
+def _with_sizes(part: PlanPart, sizes: list[int], declared: list[int]) -> PlanPart:
     pairs = list(zip(sizes, declared, strict=True))
-    known = {pair: encode.Levels.of_size(*pair) for pair in set(pairs)}
+    known = {pair: encoding.LevelEncoding.from_size(*pair) for pair in set(pairs)}
     return replace(part, encodings=tuple(known[pair] for pair in pairs))
 
 
 def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:
     """Numbers with their fraction cut off, as scikit-learn does; categories past int32 are as unseen as its largest."""
     out = np.empty(x.shape, np.int32, order="C" if x.flags.c_contiguous else "F")
-    for start in range(0, len(x), _ROWS):
-        part = x[start : start + _ROWS]
+    for start in range(0, len(x), _ROWS_PER_CHUNK):
+        part = x[start : start + _ROWS_PER_CHUNK]
         if not np.isfinite(part).all():
-            raise rows.not_finite(x, names, "CategoricalNB")
-        out[start : start + _ROWS] = np.clip(np.trunc(part), _SPAN.min, _SPAN.max)
+            raise rows.not_finite_error(x, names, "CategoricalNB")
+        out[start : start + _ROWS_PER_CHUNK] = np.clip(np.trunc(part), _INT32.min, _INT32.max)
     return out
 
 
-def _at_least(least: Any, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _apply_min_categories(least: Any, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     if least is None:
         return sizes
     least = np.asarray(least)

@@ -7,23 +7,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
 from candide.errors import InputError
-from candide.estimators.dropins.base import DropIn, shown
-from candide.model.fitted import Fitted
+from candide.estimators.dropins.base import DropIn, read_only_view
+from candide.model.fitted import FittedModel
 from candide.model.model import class_log_prior
 from candide.model.settings import Settings
 from candide.priors import Dirichlet, Prior
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
 
-_LEAST = 1e-10  # what alpha is raised to unless force_alpha
+_MIN_ALPHA = 1e-10  # what alpha is raised to unless force_alpha
 
 
 class DiscreteNB(DropIn):
     """Counts under alpha imaginary ones: the posterior mean under Dirichlet(alpha)."""
 
-    _sparse = True
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {
+    _accepts_sparse = True
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {
         "alpha": ("amount", "array"),
         "fit_prior": ("boolean",),
         "class_prior": ("array", "none"),
@@ -42,7 +42,7 @@ class DiscreteNB(DropIn):
     def _prior(self, alpha: Any) -> Prior:
         return Dirichlet(alpha)
 
-    def _settle(self, fitted: Fitted) -> None:
+    def _check_estimate(self, fitted: FittedModel) -> None:
         """The estimate of counts under a Dirichlet cannot fail, so it waits for its first use."""
 
     def _check_alpha(self, n_features: int | None = None) -> Any:
@@ -58,13 +58,13 @@ class DiscreteNB(DropIn):
                 )
             if not least >= 0:
                 raise InputError(f"All values in alpha must be greater than 0. Got {least}")
-        if least < _LEAST and not self.force_alpha:
+        if least < _MIN_ALPHA and not self.force_alpha:
             warnings.warn(
-                f"alpha too small will result in numeric errors, setting alpha = {_LEAST:.1e}. "
+                f"alpha too small will result in numeric errors, setting alpha = {_MIN_ALPHA:.1e}. "
                 "Use `force_alpha=True` to keep alpha unchanged.",
                 stacklevel=6,
             )
-            return np.maximum(alpha, _LEAST)
+            return np.maximum(alpha, _MIN_ALPHA)
         return alpha
 
     def _class_prior(self, labels: Labels) -> Any:
@@ -89,24 +89,24 @@ class DiscreteNB(DropIn):
         [[1.333, 0.667]]
         """
         joint = super().predict_joint_log_proba(X)
-        return joint + self._log_total() if self._used("class_prior") is not None else joint
+        return joint + self._log_total() if self._param_when_counted("class_prior") is not None else joint
 
     def _log_total(self) -> float:
         """log of what the shares given sum to."""
-        return float(np.log(np.sum(self._used("class_prior"))))
+        return float(np.log(np.sum(self._param_when_counted("class_prior"))))
 
     @property
     def class_log_prior_(self) -> Floats:
         """(classes,) log of the class prior."""
-        given = self._used("class_prior")
+        given = self._param_when_counted("class_prior")
         if given is not None:
             with np.errstate(divide="ignore"):
-                return shown(np.log(np.asarray(given, np.float64)))
-        how = "empirical" if self._used("fit_prior") else "uniform"
-        return shown(class_log_prior(self.census_, how, "mle"))
+                return read_only_view(np.log(np.asarray(given, np.float64)))
+        how = "empirical" if self._param_when_counted("fit_prior") else "uniform"
+        return read_only_view(class_log_prior(self.counts_, how, "mle"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._sparse
+        tags.input_tags.sparse = self._accepts_sparse
         tags.classifier_tags.poor_score = True
         return tags

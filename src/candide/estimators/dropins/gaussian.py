@@ -4,14 +4,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
 from candide.errors import InputError
-from candide.estimators.dropins.base import DropIn, shown
+from candide.estimators.dropins.base import DropIn, read_only_view
 from candide.events import Gaussian
 from candide.model.settings import Settings
 from candide.priors import AddedVariance
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
-from candide.tally.base import ratio
+from candide.tally.base import divide_or_zero
 
 
 class GaussianNB(DropIn):
@@ -55,8 +55,8 @@ class GaussianNB(DropIn):
     ([3.0, 3.0], [0.5, 0.5])
     """
 
-    _in_file = "GaussianNB"
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {"priors": ("array", "none"), "var_smoothing": ("amount",)}
+    _record_name = "GaussianNB"
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {"priors": ("array", "none"), "var_smoothing": ("amount",)}
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
         self.priors = priors
@@ -66,7 +66,7 @@ class GaussianNB(DropIn):
         return Gaussian()
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        shares = "empirical" if self.priors is None else _checked(self.priors, len(labels))
+        shares = "empirical" if self.priors is None else _check_priors(self.priors, len(labels))
         return Settings(shares, "mle", AddedVariance(self.var_smoothing))
 
     @property
@@ -78,21 +78,21 @@ class GaussianNB(DropIn):
     @property
     def theta_(self) -> Floats:
         """(classes, features) means."""
-        return shown(self._counts.mean)
+        return read_only_view(self._tally_of_block.mean)
 
     @property
     def epsilon_(self) -> float:
         """What is added to every variance."""
-        pooled, prior = self._counts.pool(), self.fitted_.settings.priors
-        return float(prior.fraction * ratio(pooled.m2, pooled.n).max())
+        pooled, prior = self._tally_of_block.pool(), self.fitted_.settings.param_priors
+        return float(prior.fraction * divide_or_zero(pooled.m2, pooled.n).max())
 
     @property
     def var_(self) -> Floats:
         """(classes, features) variances, with ``epsilon_`` added."""
-        return ratio(self._counts.m2, self._counts.n) + self.epsilon_
+        return divide_or_zero(self._tally_of_block.m2, self._tally_of_block.n) + self.epsilon_
 
 
-def _checked(priors: Any, n_classes: int) -> tuple[float, ...]:
+def _check_priors(priors: Any, n_classes: int) -> tuple[float, ...]:
     shares = np.asarray(priors, np.float64)
     if shares.shape != (n_classes,):
         raise InputError(f"Number of priors must match number of classes. {shares.size} priors, {n_classes} classes")

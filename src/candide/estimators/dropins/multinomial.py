@@ -2,25 +2,25 @@
 
 from typing import Any, ClassVar
 
-from candide.estimators.dropins.base import shown
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.estimators.dropins.base import read_only_view
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.events import Complement, Multinomial
-from candide.rows.blocks import Floats
-from candide.rows.labels import Labels
 
 
-class _WordsNB(DiscreteNB):
+class _WordCountNB(DiscreteNB):
     """Sums of counts per class and word."""
 
     @property
     def feature_count_(self) -> Floats:
         """(classes, features) weighted sum of each word's counts."""
-        return shown(self._counts.total)
+        return read_only_view(self._tally_of_block.total)
 
     @property
     def feature_log_prob_(self) -> Floats:
         """(classes, features) what one occurrence of a word adds to the score of a class."""
-        return shown(self._law.weights.T)
+        return read_only_view(self._distribution.weights.T)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -28,7 +28,7 @@ class _WordsNB(DiscreteNB):
         return tags
 
 
-class MultinomialNB(_WordsNB):
+class MultinomialNB(_WordCountNB):
     """Multinomial naive Bayes: word counts, or anything that adds up like them.
 
     Parameters
@@ -64,13 +64,13 @@ class MultinomialNB(_WordsNB):
     ([2.0, 1.0], [0.67, 0.33])
     """
 
-    _in_file = "MultinomialNB"
+    _record_name = "MultinomialNB"
 
     def _event(self) -> Multinomial:
         return Multinomial()
 
 
-class ComplementNB(_WordsNB):
+class ComplementNB(_WordCountNB):
     """Complement naive Bayes (Rennie et al., 2003): each class scored by how little a text resembles all others.
 
     Parameters
@@ -112,8 +112,8 @@ class ComplementNB(_WordsNB):
 multinomial
     """
 
-    _in_file = "ComplementNB"
-    _kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._kinds, "norm": ("boolean",)}
+    _record_name = "ComplementNB"
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._param_kinds, "norm": ("boolean",)}
 
     def __init__(
         self,
@@ -140,4 +140,4 @@ multinomial
     @property
     def feature_all_(self) -> Floats:
         """(features,) each word's count over all classes."""
-        return self._counts.total.sum(axis=0)
+        return self._tally_of_block.total.sum(axis=0)

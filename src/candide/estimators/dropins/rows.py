@@ -3,9 +3,9 @@
 What is already an array of numbers is used where it lies: no copy, no pass over it. Whether every value is finite shows
 in the tally (a NaN lowers the weight present, an infinity makes a sum infinite); only then is the place looked for.
 
->>> read([[1, 2], [3, 4]], "GaussianNB").shape
+>>> read_block([[1, 2], [3, 4]], "GaussianNB").shape
 (2, 2)
->>> read([["1", "b"]], "GaussianNB")
+>>> read_block([["1", "b"]], "GaussianNB")
 Traceback (most recent call last):
     ...
 candide.errors.InputError: column 1 (row 0): could not convert string to float: 'b'; GaussianNB takes numbers only
@@ -17,27 +17,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.blocks import Block, Csr, Floats, find_largest
 from candide.errors import InputError, InputTypeError
-from candide.rows.blocks import Block, Csr, Floats, largest_in
 
-_ROWS = 65536  # looked at together when a bad value is searched for
-_IN_PLACE = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read
+_ROWS_PER_CHUNK = 65536  # looked at together when a bad value is searched for
+_NATIVE_DTYPES = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read
 
 
-def read(X: Any, who: str, *, sparse: bool = False) -> Block:
+def read_block(X: Any, estimator_name: str, *, sparse: bool = False) -> Block:
     """The rows of anything array-like; ``who`` is named in errors."""
     block: Block
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
         block = X
     elif sparse and is_sparse(X):
-        block = _csr(X, who)
+        block = _csr(X, estimator_name)
     else:
-        block = _array(X, who)
+        block = _array(X, estimator_name)
     n_rows, n_features = block.shape
     if n_rows == 0 or n_features == 0:
         what = "sample" if n_rows == 0 else "feature"
         raise InputError(
-            f"Found array with 0 {what}(s) (shape={block.shape}) while a minimum of 1 is required by {who}."
+            f"Found array with 0 {what}(s) (shape={block.shape}) while a minimum of 1 is required by {estimator_name}."
         )
     return block
 
@@ -57,9 +57,9 @@ def frame_names(X: Any) -> tuple[Any, ...] | None:
 def _csr(X: Any, who: str) -> Csr:
     rows = X.tocsr()
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
-        check_array_here(rows, who, accept_sparse="csr")
+        check_array_with_own_errors(rows, who, accept_sparse="csr")
         raise InputTypeError(f"cannot use a sparse array of {rows.ndim} dimensions and type {rows.dtype}")
-    data = rows.data if rows.dtype in _IN_PLACE else rows.data.astype(np.float64)
+    data = rows.data if rows.dtype in _NATIVE_DTYPES else rows.data.astype(np.float64)
     return Csr(data, rows.indices, rows.indptr, rows.shape[1])
 
 
@@ -70,10 +70,12 @@ def _array(X: Any, who: str) -> NDArray:
         if type(array) is np.ndarray and array.ndim == 2 and array.dtype.kind in "fiub":
             return array
     try:
-        found = check_array_here(array, who)
-        return found if found.dtype.kind != "O" else check_array_here(found, who)  # of a table, now as numbers
+        found = check_array_with_own_errors(array, who)
+        return (
+            found if found.dtype.kind != "O" else check_array_with_own_errors(found, who)
+        )  # of a table, now as numbers
     except InputError as error:
-        where = _not_a_number(array)
+        where = _find_non_number(array)
         if where is None:
             raise
         kind, (row, column, value) = InputTypeError if isinstance(error, TypeError) else InputError, where
@@ -89,7 +91,7 @@ def _untyped(X: Any) -> Any:
         return X
 
 
-def check_array_here(X: Any, who: str, **settings: Any) -> Any:
+def check_array_with_own_errors(X: Any, who: str, **settings: Any) -> Any:
     """scikit-learn's own reading of what is no plain array, with its messages and this package's error types."""
     from sklearn.utils.validation import check_array
 
@@ -109,7 +111,7 @@ def check_array_here(X: Any, who: str, **settings: Any) -> Any:
         raise InputError(str(error)) from None
 
 
-def _not_a_number(X: Any) -> tuple[int, Any, Any] | None:
+def _find_non_number(X: Any) -> tuple[int, Any, Any] | None:
     """Row, column and value of the first value that is no number."""
     values = np.asarray(X, dtype=object) if not is_sparse(X) else np.empty(())
     if values.ndim != 2:
@@ -123,12 +125,12 @@ def _not_a_number(X: Any) -> tuple[int, Any, Any] | None:
     return None
 
 
-def not_finite(block: Block, names: Sequence[Any], who: str, at: int | None = None) -> InputError:
+def not_finite_error(block: Block, names: Sequence[Any], who: str, at: int | None = None) -> InputError:
     """The error that says where a value is NaN or infinite, or too large in the column ``at``."""
-    where = next(_places(block, lambda x: ~np.isfinite(x)), None)
+    where = next(_find_bad_values(block, lambda x: ~np.isfinite(x)), None)
     if where is None:
         what = f"Input X contains infinity or a value too large to square and add up in float64; {who} needs smaller"
-        row, value = (None, None) if at is None else largest_in(block, at)
+        row, value = (None, None) if at is None else find_largest(block, at)
         column = None if at is None else names[at]
         return InputError(f"{what} numbers", column=column, row=row, value=value, remedy="rescale the columns")
     row, column, value = where
@@ -142,26 +144,26 @@ def not_finite(block: Block, names: Sequence[Any], who: str, at: int | None = No
     )
 
 
-def negative(block: Block, names: Sequence[Any], who: str) -> InputError:
+def negative_error(block: Block, names: Sequence[Any], who: str) -> InputError:
     """The error that says where a value is below zero."""
-    row, column, value = next(_places(block, lambda x: x < 0))
+    row, column, value = next(_find_bad_values(block, lambda x: x < 0))
     what = f"Negative values in data passed to {who} (input X): {value}"
     return InputError(what, column=names[column], row=row, value=value.item(), remedy="pass values >= 0")
 
 
-def _places(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
+def _find_bad_values(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
     """Row, column and value of the bad values, in order."""
     if isinstance(block, Csr):
         stored = np.arange(block.indptr[0], block.indptr[-1])
         for i in stored[bad(block.data[stored])]:
             yield int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
         return
-    for start in range(0, len(block), _ROWS):
-        for row, column in np.argwhere(bad(block[start : start + _ROWS])):
+    for start in range(0, len(block), _ROWS_PER_CHUNK):
+        for row, column in np.argwhere(bad(block[start : start + _ROWS_PER_CHUNK])):
             yield start + int(row), int(column), block[start + row, column]
 
 
-def has_absent(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:
+def has_missing(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:
     """Whether a value is missing, from the weight present ``n`` (class, feature) against the weight of the rows.
 
     A row weighs nothing, or too little to show beside rounding: then the values themselves are asked. What sparse rows
@@ -179,4 +181,6 @@ def has_absent(block: Block, n: Floats, class_weight: Floats, weight: Floats | N
         stored = block.data[block.indptr[0] : block.indptr[-1]]
         return not np.isfinite(stored[np.repeat(light, np.diff(block.indptr))]).all()
     rows = np.flatnonzero(light)
-    return not all(np.isfinite(block[rows[a : a + _ROWS]]).all() for a in range(0, len(rows), _ROWS))
+    return not all(
+        np.isfinite(block[rows[a : a + _ROWS_PER_CHUNK]]).all() for a in range(0, len(rows), _ROWS_PER_CHUNK)
+    )

@@ -1,5 +1,5 @@
 """A model as a graph of ONNX."""
 
-from candide.export.onnx.model import graph_of, onnx
+from candide.export.onnx.model import build_onnx_model, to_onnx_bytes
 
-__all__ = ["graph_of", "onnx"]
+__all__ = ["build_onnx_model", "to_onnx_bytes"]

@@ -19,10 +19,10 @@ from candide.errors import InputError
 
 OPSETS = (("", 18), ("ai.onnx.ml", 4))
 IR_VERSION = 8
-ROWS = "rows"  # the name of the axis that any number of rows may have
+ROWS_DIMENSION = "rows"  # the name of the axis that any number of rows may have
 
 
-def library() -> Any:
+def import_onnx() -> Any:
     """The package ``onnx``; an error with a remedy where it is not installed."""
     try:
         import onnx
@@ -92,11 +92,11 @@ class Tensor:
     def exp(self) -> "Tensor":
         return self.graph.op("Exp", self)
 
-    def whole(self) -> "Tensor":
+    def to_int64(self) -> "Tensor":
         """Truths as the numbers 0 and 1, in 64 bits."""
         return self.graph.op("Cast", self, to=self.graph.types.INT64)
 
-    def double(self) -> "Tensor":
+    def to_double(self) -> "Tensor":
         return self.graph.op("Cast", self, to=self.graph.types.DOUBLE)
 
     def sum(self, axis: int, keep: bool = False) -> "Tensor":
@@ -105,24 +105,24 @@ class Tensor:
     def max(self, axis: int) -> "Tensor":
         return self.graph.op("ReduceMax", self, np.array([axis]), keepdims=1)
 
-    def first_largest(self) -> "Tensor":
+    def argmax(self) -> "Tensor":
         """(row,) the place of the first of the largest in each row."""
         return self.graph.op("ArgMax", self, axis=1, keepdims=0)
 
-    def unsqueezed(self, *axes: int) -> "Tensor":
+    def unsqueeze(self, *axes: int) -> "Tensor":
         return self.graph.op("Unsqueeze", self, np.array(axes))
 
-    def turned(self, *axes: int) -> "Tensor":
+    def transpose(self, *axes: int) -> "Tensor":
         return self.graph.op("Transpose", self, perm=list(axes))
 
-    def part(self, axis: int, start: int, stop: int) -> "Tensor":
+    def slice_axis(self, axis: int, start: int, stop: int) -> "Tensor":
         return self.graph.op("Slice", self, np.array([start]), np.array([stop]), np.array([axis]))
 
     def columns(self, start: int, stop: int) -> "Tensor":
         """Some of the second axis."""
-        return self.part(1, start, stop)
+        return self.slice_axis(1, start, stop)
 
-    def rows_at(self, places: "Tensor", axis: int = 0) -> "Tensor":
+    def take(self, places: "Tensor", axis: int = 0) -> "Tensor":
         """What lies at places along an axis."""
         return self.graph.op("Gather", self, places, axis=axis)
 
@@ -130,20 +130,22 @@ class Tensor:
 class Graph:
     """Nodes in the order in which they are made, and the constants that they share."""
 
-    def __init__(self, taken: Collection[str] = ()):
-        self.onnx = library()
+    def __init__(self, reserved_names: Collection[str] = ()):
+        self.onnx = import_onnx()
         self.types = self.onnx.TensorProto
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []
         self.constants: dict[Any, Any] = {}
         self._mark, self._made = "/", 0
-        while any(name.startswith(self._mark) for name in taken):  # no name of a column is one of the graph's own
+        while any(
+            name.startswith(self._mark) for name in reserved_names
+        ):  # no name of a column is one of the graph's own
             self._mark += "/"
 
     def input(self, name: str, kind: str) -> Tensor:
         """(row, 1) a column, of "double" or "string"."""
         of = self.types.DOUBLE if kind == "double" else self.types.STRING
-        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, of, [ROWS, 1]))
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, of, [ROWS_DIMENSION, 1]))
         return Tensor(self, name)
 
     def op(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Tensor:
@@ -191,33 +193,35 @@ class Graph:
         small = self.where(u.equals(1.0), x, u.log() * (x / (u - 1.0)))
         return self.where(x < 1.0, small, u.log())
 
-    def less_than_one(self, log: Tensor) -> Tensor:
+    def one_minus_exp(self, log: Tensor) -> Tensor:
         """1 - exp(x) of x <= 0, in the same way."""
         u = log.exp()
         near = self.where(u.equals(1.0), -1.0 * log, (1.0 - u) * (log / u.log()))
         return self.where(log > -1.0, near, 1.0 - u)
 
-    def normalised(self, logs: Tensor) -> Tensor:
+    def log_softmax(self, logs: Tensor) -> Tensor:
         """(row, class) less the logarithm of their sum; of huge ones first less the largest."""
         moved = logs - logs.max(1)
         return moved - moved.exp().sum(1, keep=True).log()
 
-    def below(self, edges: NDArray, x: Tensor) -> Tensor:
+    def count_below(self, edges: NDArray, x: Tensor) -> Tensor:
         """(row, 1) how many of ascending numbers lie below x."""
-        return (x > edges[None, :]).whole().sum(1, keep=True)
+        return (x > edges[None, :]).to_int64().sum(1, keep=True)
 
-    def interpolated(self, x: Tensor, knots: NDArray, values: NDArray) -> Tensor:
+    def interpolate(self, x: Tensor, knots: NDArray, values: NDArray) -> Tensor:
         """Straight lines through knots, level beyond the ends; NaN stays NaN."""
         if len(knots) == 1:
             return x * 0.0 + values[0]
         inside = self.op("Max", self.op("Min", x, knots[-1]), knots[0])
-        above = self.op("Max", self.op("Min", self.below(knots, inside), len(knots) - 1), 1)
+        above = self.op("Max", self.op("Min", self.count_below(knots, inside), len(knots) - 1), 1)
         unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
         lines = [knots[:-1] * unit, np.diff(knots * unit), values[:-1], np.diff(values)]
-        start, width, low, rise = (self.constant(one).rows_at(above - 1) for one in lines)
+        start, width, low, rise = (self.constant(one).take(above - 1) for one in lines)
         return low + rise * ((inside * unit - start) / width)
 
-    def model(self, outputs: Sequence[tuple[Tensor, str, Any, list[Any]]], about: str, facts: dict[str, str]) -> Any:
+    def build_model(
+        self, outputs: Sequence[tuple[Tensor, str, Any, list[Any]]], description: str, metadata: dict[str, str]
+    ) -> Any:
         """The whole: ``outputs`` has tensors, what each is called, its type and its axes."""
         helper = self.onnx.helper
         out = [helper.make_tensor_value_info(name, of, axes) for _, name, of, axes in outputs]
@@ -225,9 +229,9 @@ class Graph:
         graph = helper.make_graph([*self.nodes, *named], "model", self.inputs, out, list(self.constants.values()))
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS]
         model = helper.make_model(
-            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="candide", doc_string=about
+            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="candide", doc_string=description
         )
-        helper.set_model_props(model, facts)
+        helper.set_model_props(model, metadata)
         return model
 
 

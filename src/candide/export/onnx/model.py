@@ -5,7 +5,7 @@ where it is missing. ``label`` is what ``predict`` says, ``probabilities`` has a
 told in the properties of the model.
 
 >>> from candide.demo import garden
->>> model = graph_of(Fitted(garden()))
+>>> model = build_onnx_model(FittedModel(garden()))
 >>> [one.name for one in model.graph.input], [one.name for one in model.graph.output]
 (['height_cm', 'leaf_mm', 'flowers', 'soil', 'scented'], ['label', 'probabilities'])
 >>> [one.value for one in model.metadata_props if one.key == "classes"]
@@ -19,60 +19,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.export.joined import MARK
-from candide.export.onnx.graph import ROWS, Graph, Tensor
-from candide.export.onnx.reads import OUTPUTS, READS, Column, likeness
+from candide.export.joined import EXPORT_MARKER
+from candide.export.onnx.graph import ROWS_DIMENSION, Graph, Tensor
+from candide.export.onnx.reads import OUTPUT_NAMES, READERS, OnnxColumn, prototype_similarity
 from candide.export.onnx.rules import RULES
-from candide.export.parameters import parameters
-from candide.export.scorer.numbers import numbers
-from candide.model.fitted import Fitted
+from candide.export.parameters import export_parameters
+from candide.export.scorer.numbers import decode_numbers
+from candide.model.fitted import FittedModel
 
-OPEN = ""  # the label of a row that is left to a person
+ABSTAIN_LABEL = ""  # the label of a row that is left to a person
 
 
-def onnx(fitted: Fitted) -> bytes:
+def to_onnx_bytes(fitted: FittedModel) -> bytes:
     """A model as the bytes of a file of ONNX, which needs the package of that name (``candide[onnx]``)."""
-    return graph_of(fitted).SerializeToString()
+    return build_onnx_model(fitted).SerializeToString()
 
 
-def graph_of(fitted: Fitted) -> Any:
+def build_onnx_model(fitted: FittedModel) -> Any:
     """A model as an ``onnx.ModelProto``."""
-    found = parameters(fitted)
-    graph = Graph([*(str(column["name"]) for column in found["columns"]), *OUTPUTS])
+    found = export_parameters(fitted)
+    graph = Graph([*(str(column["name"]) for column in found["columns"]), *OUTPUT_NAMES])
     columns = _columns(graph, found)
     scores = _scores(graph, found, columns)
-    code, logs = _decided(graph, found, scores)
+    code, logs = _decide(graph, found, scores)
     labels = _labels(found)
-    if may_leave_open(found):
+    if can_abstain(found):
         code = graph.where(code < 0, len(labels) - 1, code)
     of = graph.onnx.helper.np_dtype_to_tensor_dtype(labels.dtype)
     outputs: list[tuple[Tensor, str, Any, list[Any]]] = [
-        (graph.constant(labels).rows_at(code), "label", of, [ROWS]),
-        (logs.exp(), "probabilities", graph.types.DOUBLE, [ROWS, len(found["classes"])]),
+        (graph.constant(labels).take(code), "label", of, [ROWS_DIMENSION]),
+        (logs.exp(), "probabilities", graph.types.DOUBLE, [ROWS_DIMENSION, len(found["classes"])]),
     ]
-    told = [column.facts() for column in columns]
+    told = [column.metadata() for column in columns]
     facts = {
         name: json.dumps(value, ensure_ascii=False)
         for name, value in (("classes", found["classes"]), ("columns", told))
     }
-    return graph.model(outputs, MARK, facts)
+    return graph.build_model(outputs, EXPORT_MARKER, facts)
 
 
-def _columns(graph: Graph, found: dict[str, Any]) -> list[Column]:
+def _columns(graph: Graph, found: dict[str, Any]) -> list[OnnxColumn]:
     na = found.get("na", [])
-    return [Column(graph, column, i, na, set(OUTPUTS)) for i, column in enumerate(found["columns"])]
+    return [OnnxColumn(graph, column, i, na, set(OUTPUT_NAMES)) for i, column in enumerate(found["columns"])]
 
 
-def _scores(graph: Graph, found: dict[str, Any], columns: list[Column]) -> Tensor:
+def _scores(graph: Graph, found: dict[str, Any], columns: list[OnnxColumn]) -> Tensor:
     """(row, class) the prior, and what all parts add."""
-    k, shared = len(found["classes"]), [np.array(numbers(one)) for one in found["scores"]]
-    reads = [READS[read["read"]](columns[read["column"]], read, shared) for read in found["reads"]]
-    total: Any = np.array(numbers(found["log_prior"]))[None, :]
+    k, shared = len(found["classes"]), [np.array(decode_numbers(one)) for one in found["scores"]]
+    reads = [READERS[read["read"]](columns[read["column"]], read, shared) for read in found["reads"]]
+    total: Any = np.array(decode_numbers(found["log_prior"]))[None, :]
     for part in found["parts"]:
         x = graph.concat([reads[i] for i in part["reads"]])
-        x = likeness(graph, part["together"], x) if "together" in part else x
+        x = prototype_similarity(graph, part["together"], x) if "together" in part else x
         terms = RULES[part["rule"]](graph, part, x, k)  # (row, feature, class)
-        if (weight := np.array(numbers(part.get("weight", [])))).size:
+        if (weight := np.array(decode_numbers(part.get("weight", [])))).size:
             terms = graph.where((weight != 0)[:, None], terms * weight[:, None], 0.0)
         total = terms.sum(1) + total
     if isinstance(total, np.ndarray):
@@ -80,32 +80,35 @@ def _scores(graph: Graph, found: dict[str, Any], columns: list[Column]) -> Tenso
     return total
 
 
-def _decided(graph: Graph, found: dict[str, Any], scores: Tensor) -> tuple[Tensor, Tensor]:
+def _decide(graph: Graph, found: dict[str, Any], scores: Tensor) -> tuple[Tensor, Tensor]:
     """(row,) the place of the class that is given, -1 where none is; and (row, class) log-probabilities."""
-    prior = np.array(numbers(found["log_prior"]))[None, :]
+    prior = np.array(decode_numbers(found["log_prior"]))[None, :]
     impossible = scores.max(1).equals(-np.inf)  # under every class
     possible = graph.where(impossible, prior, scores)
-    logs = graph.where(impossible, prior, graph.normalised(possible))
+    logs = graph.where(impossible, prior, graph.log_softmax(possible))
     if "curve" in found:
-        logs = possible = _bent(graph, found["curve"], logs)
+        logs = possible = _calibrate(graph, found["curve"], logs)
     if "policy" not in found:
-        return possible.first_largest(), logs
-    return _by_policy(graph, found["policy"], logs, len(found["classes"])), logs
+        return possible.argmax(), logs
+    return _apply_policy(graph, found["policy"], logs, len(found["classes"])), logs
 
 
-def _bent(graph: Graph, curve: dict[str, Any], logs: Tensor) -> Tensor:
+def _calibrate(graph: Graph, calibrator: dict[str, Any], logs: Tensor) -> Tensor:
     """Log-probabilities bent to what came true."""
-    curves = [(np.array(numbers(a)), np.array(numbers(b))) for a, b in zip(curve["stated"], curve["true"], strict=True)]
-    shift = np.array(numbers(curve.get("shift", [])))
+    curves = [
+        (np.array(decode_numbers(a)), np.array(decode_numbers(b)))
+        for a, b in zip(calibrator["stated"], calibrator["true"], strict=True)
+    ]
+    shift = np.array(decode_numbers(calibrator.get("shift", [])))
     if len(curves) == 1:
-        true = graph.interpolated(logs.columns(1, 2) - logs.columns(0, 1), *curves[0])
+        true = graph.interpolate(logs.columns(1, 2) - logs.columns(0, 1), *curves[0])
         joint = -1.0 * _softplus(graph, graph.concat([true, -1.0 * true]))
-        return graph.normalised(joint + shift) if shift.size else joint
-    rest = graph.less_than_one(graph.op("Min", logs, 0.0))
+        return graph.log_softmax(joint + shift) if shift.size else joint
+    rest = graph.one_minus_exp(graph.op("Min", logs, 0.0))
     odds = graph.op("Max", graph.op("Min", logs - rest.log(), 700.0), -700.0)
-    true = graph.concat([graph.interpolated(odds.columns(c, c + 1), *own) for c, own in enumerate(curves)])
+    true = graph.concat([graph.interpolate(odds.columns(c, c + 1), *own) for c, own in enumerate(curves)])
     joint = -1.0 * _softplus(graph, -1.0 * true)
-    return graph.normalised(joint + shift if shift.size else joint)
+    return graph.log_softmax(joint + shift if shift.size else joint)
 
 
 def _softplus(graph: Graph, x: Tensor) -> Tensor:
@@ -113,14 +116,14 @@ def _softplus(graph: Graph, x: Tensor) -> Tensor:
     return graph.op("Max", x, 0.0) + graph.log1p((-1.0 * graph.op("Abs", x)).exp())
 
 
-def _by_policy(graph: Graph, policy: dict[str, Any], logs: Tensor, k: int) -> Tensor:
+def _apply_policy(graph: Graph, policy: dict[str, Any], logs: Tensor, k: int) -> Tensor:
     """(row,) the class that each row is given, -1 where it is left to a person."""
     if "costs" in policy:
-        expected = logs.exp() @ np.array(numbers(policy["costs"])).reshape(k, k)
+        expected = logs.exp() @ np.array(decode_numbers(policy["costs"])).reshape(k, k)
         spared = -1.0 * expected
-        given = spared.first_largest()
+        given = spared.argmax()
         if "referral" in policy:
-            given = graph.where(_flat(graph, spared.max(1) < -float(policy["referral"])), -1, given)
+            given = graph.where(_squeeze_column(graph, spared.max(1) < -float(policy["referral"])), -1, given)
     elif "positive" in policy:
         c = policy["positive"]
         rest = graph.where(np.arange(k) == c, -np.inf, logs)
@@ -128,26 +131,26 @@ def _by_policy(graph: Graph, policy: dict[str, Any], logs: Tensor, k: int) -> Te
         away = graph.where(top.equals(-np.inf), 0.0, top)
         others = away + (rest - away).exp().sum(1, keep=True).log()
         taken = logs.columns(c, c + 1) - others >= float(policy["log_odds"])
-        given = graph.where(_flat(graph, taken), c, rest.first_largest())
+        given = graph.where(_squeeze_column(graph, taken), c, rest.argmax())
     else:
-        given = logs.first_largest()
+        given = logs.argmax()
     least = float(policy.get("log_abstain", -np.inf))
-    return given if least == -np.inf else graph.where(_flat(graph, logs.max(1) < least), -1, given)
+    return given if least == -np.inf else graph.where(_squeeze_column(graph, logs.max(1) < least), -1, given)
 
 
-def _flat(graph: Graph, x: Tensor) -> Tensor:
+def _squeeze_column(graph: Graph, x: Tensor) -> Tensor:
     return graph.op("Squeeze", x, np.array([1]))
 
 
-def may_leave_open(found: dict[str, Any]) -> bool:
-    return bool({"referral", "log_abstain"} & set(found.get("policy", {})))
+def can_abstain(parameters: dict[str, Any]) -> bool:
+    return bool({"referral", "log_abstain"} & set(parameters.get("policy", {})))
 
 
 def _labels(found: dict[str, Any]) -> NDArray:
     """The classes as an array of one type, and of those that may be left open one more, which is text."""
     classes = found["classes"]
-    if may_leave_open(found):
-        return np.array([*map(str, classes), OPEN], object)
+    if can_abstain(found):
+        return np.array([*map(str, classes), ABSTAIN_LABEL], object)
     if all(isinstance(one, int | float) for one in classes):
         array = np.array(classes)
         if array.dtype.kind in "bif":  # whole numbers of more than 64 bits are objects

@@ -18,60 +18,76 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from candide.export.scorer.numbers import interpolate, log_sum_exp, normalised, numbers
-from candide.export.scorer.policy import decision
-from candide.export.scorer.reads import READS, likeness
+from candide.export.scorer.numbers import decode_numbers, interpolate, log_normalize, log_sum_exp
+from candide.export.scorer.policy import make_decision_rule
+from candide.export.scorer.reads import READERS, prototype_similarity
 from candide.export.scorer.rules import RULES
-from candide.export.scorer.values import NUMBER, Levels
+from candide.export.scorer.values import NUMBER, LevelLookup
 
 FORMAT = 2
 Row = dict[Any, Any]
-Terms = list[list[float]]  # (feature, class)
+Contributions = list[list[float]]  # (feature, class)
 
 
-class Voice:
+class ExportedTerm:
     """What some columns say together, or one alone: ``say(row)`` gives nats, one a class."""
 
-    def __init__(self, name: str, columns: list[str], part: int, terms: Callable[[Row], Terms], feature: int | None):
+    def __init__(
+        self,
+        name: str,
+        columns: list[str],
+        part: int,
+        contributions: Callable[[Row], Contributions],
+        feature: int | None,
+    ):
         self.name, self.columns, self.part = name, columns, part
-        self._terms, self._feature = terms, feature  # None: all features of the part together
+        self._contributions, self._feature = contributions, feature  # None: all features of the part together
 
-    def say(self, row: Row) -> list[float]:
-        return self.of(self._terms(row))
+    def contributions(self, row: Row) -> list[float]:
+        return self.select_contributions(self._contributions(row))
 
-    def of(self, terms: Terms) -> list[float]:
+    def select_contributions(self, part_contributions: Contributions) -> list[float]:
         """Its own of the terms of its part."""
-        return [sum(own) for own in zip(*terms, strict=True)] if self._feature is None else terms[self._feature]
+        return (
+            [sum(own) for own in zip(*part_contributions, strict=True)]
+            if self._feature is None
+            else part_contributions[self._feature]
+        )
 
 
-class Model:
+class ExportedModel:
     """Columns, classes and voices of an exported model; ``score(row)`` says all of a row."""
 
     def __init__(self, parameters: dict[str, Any]):
         if parameters["format"] != FORMAT:
             raise ValueError(f"parameters of format {parameters['format']}, not {FORMAT}")
         self.classes, self.columns = parameters["classes"], parameters["columns"]
-        self.log_prior = numbers(parameters["log_prior"])
+        self.log_prior = decode_numbers(parameters["log_prior"])
         self._na = set(parameters.get("na", ()))
-        self._never = {float(text) for text in self._na if NUMBER.fullmatch(text)}
-        known = [{**column, "known": Levels(column.get("levels", []))} for column in self.columns]
-        scores, of = [numbers(one) for one in parameters["scores"]], [known[r["column"]] for r in parameters["reads"]]
+        self._missing_numbers = {float(text) for text in self._na if NUMBER.fullmatch(text)}
+        known = [{**column, "known": LevelLookup(column.get("levels", []))} for column in self.columns]
+        scores, of = (
+            [decode_numbers(one) for one in parameters["scores"]],
+            [known[r["column"]] for r in parameters["reads"]],
+        )
         each = zip(parameters["reads"], of, strict=True)
-        reads = [(column["name"], READS[read["read"]](read, column, scores)) for read, column in each]
+        reads = [(column["name"], READERS[read["read"]](read, column, scores)) for read, column in each]
         self._parts = [self._part(part, reads) for part in parameters["parts"]]
         curve = parameters.get("curve", {"stated": [], "true": []})
-        self._curve = [(numbers(a), numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)]
-        self._shift = numbers(curve.get("shift", []))
-        self._decide = decision(parameters["policy"], len(self.classes)) if "policy" in parameters else None
-        self.voices = [voice for i, part in enumerate(parameters["parts"]) for voice in self._voices(part, i)]
+        self._calibrator = [
+            (decode_numbers(a), decode_numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)
+        ]
+        self._prior_shift = decode_numbers(curve.get("shift", []))
+        self._decide = make_decision_rule(parameters["policy"], len(self.classes)) if "policy" in parameters else None
+        self.terms = [voice for i, part in enumerate(parameters["parts"]) for voice in self._build_terms(part, i)]
 
-    def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Terms]:
+    def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Contributions]:
         """What a part says of a row, weighted."""
         own, rule = [reads[i] for i in part["reads"]], RULES[part["rule"]](part, len(self.classes))
-        like = likeness(part["together"]) if "together" in part else list
-        weight = numbers(part.get("weight", []))
+        like = prototype_similarity(part["together"]) if "together" in part else list
+        weight = decode_numbers(part.get("weight", []))
 
-        def terms(row: Row) -> Terms:
+        def terms(row: Row) -> Contributions:
             said = rule(like([one for name, read in own for one in read(self._value(row, name))]))
             if not weight:
                 return said
@@ -79,11 +95,11 @@ class Model:
 
         return terms
 
-    def _voices(self, part: dict[str, Any], i: int) -> Iterator[Voice]:
+    def _build_terms(self, part: dict[str, Any], i: int) -> Iterator[ExportedTerm]:
         for j, voice in enumerate(part["voices"]):
             columns = [str(self.columns[at]["name"]) for at in voice["columns"]]
             whole = len(part["voices"]) == 1  # a law of all its columns may have several features
-            yield Voice(voice.get("name", " x ".join(columns)), columns, i, self._parts[i], None if whole else j)
+            yield ExportedTerm(voice.get("name", " x ".join(columns)), columns, i, self._parts[i], None if whole else j)
 
     def _value(self, row: Row, name: Any) -> Any:
         value = row.get(name, row.get(str(name)))  # columns of an array are known by their numbers
@@ -92,7 +108,7 @@ class Model:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number and not isinstance(value, str):
             return value
-        return None if value in (self._never if number else self._na) else value
+        return None if value in (self._missing_numbers if number else self._na) else value
 
     def score(self, row: Row) -> dict[str, Any]:
         """The log prior, what every voice adds to each class, the scores, the probabilities and the label.
@@ -100,13 +116,13 @@ class Model:
         The label is None where the policy of the model leaves the row to a person.
         """
         terms, scores = [part(row) for part in self._parts], list(self.log_prior)
-        each = [(voice, voice.of(terms[voice.part])) for voice in self.voices]
+        each = [(voice, voice.select_contributions(terms[voice.part])) for voice in self.terms]
         for _, said in each:
             scores = [a + b for a, b in zip(scores, said, strict=True)]
         impossible = max(scores) == -math.inf  # under every class
-        logs = list(self.log_prior) if impossible else normalised(scores)
-        logs = self._bent(logs) if self._curve else logs
-        clear = logs if self._curve or impossible else scores
+        logs = list(self.log_prior) if impossible else log_normalize(scores)
+        logs = self._calibrate(logs) if self._calibrator else logs
+        clear = logs if self._calibrator or impossible else scores
         given = clear.index(max(clear)) if self._decide is None else self._decide(logs)
         return {
             "log_prior": list(self.log_prior),
@@ -116,19 +132,19 @@ class Model:
             "label": None if given < 0 else self.classes[given],
         }
 
-    def _bent(self, logs: list[float]) -> list[float]:
+    def _calibrate(self, logs: list[float]) -> list[float]:
         """Log-probabilities bent to what came true."""
         if len(logs) == 2:
-            true = interpolate(logs[1] - logs[0], *self._curve[0])
+            true = interpolate(logs[1] - logs[0], *self._calibrator[0])
             joint = [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]
         else:
-            each = zip(logs, self._curve, strict=True)
+            each = zip(logs, self._calibrator, strict=True)
             joint = [-log_sum_exp([0.0, -interpolate(log_odds(one), *own)]) for one, own in each]
-        if self._shift:
-            joint = [one + other for one, other in zip(joint, self._shift, strict=True)]
+        if self._prior_shift:
+            joint = [one + other for one, other in zip(joint, self._prior_shift, strict=True)]
         elif len(logs) == 2:
             return joint
-        return normalised(joint)
+        return log_normalize(joint)
 
 
 def log_odds(log: float) -> float:
@@ -136,12 +152,12 @@ def log_odds(log: float) -> float:
     return 700.0 if rest == 0 else min(max(log - math.log(rest), -700.0), 700.0)
 
 
-def load(parameters: dict[str, Any]) -> Model:
+def load(parameters: dict[str, Any]) -> ExportedModel:
     """A model from the parameters that Candide exported."""
-    return Model(parameters)
+    return ExportedModel(parameters)
 
 
-def scored(model: Model, lines: Iterable[str]) -> Iterator[list[Any]]:
+def score_csv(model: ExportedModel, lines: Iterable[str]) -> Iterator[list[Any]]:
     """A CSV file scored: a header and the prediction and the probabilities of every row."""
     rows = csv.DictReader(lines)
     wanted = [str(column["name"]) for column in model.columns]
@@ -163,13 +179,13 @@ def scored(model: Model, lines: Iterable[str]) -> Iterator[list[Any]]:
         yield [found["label"], *found["probabilities"]]
 
 
-def main(model: Model, arguments: list[str]) -> str | None:
+def main(model: ExportedModel, arguments: list[str]) -> str | None:
     """Score a CSV file that is named in the arguments of a program; what went wrong, in one line."""
     if len(arguments) != 2:
         return f"usage: python {arguments[0]} ROWS.csv > SCORED.csv"
     try:
         with open(arguments[1], newline="", encoding="utf-8-sig") as lines:
-            csv.writer(sys.stdout).writerows(scored(model, lines))
+            csv.writer(sys.stdout).writerows(score_csv(model, lines))
     except (OSError, ValueError, csv.Error) as error:
         return f"{arguments[1]}: {error.strerror if isinstance(error, OSError) else error}"
     return None

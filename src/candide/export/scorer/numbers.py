@@ -13,19 +13,19 @@ from typing import Any
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 
 
-def numbers(written: Any) -> list[float]:
+def decode_numbers(encoded: Any) -> list[float]:
     """A list of numbers as it was written: one after another, or as the base64 of doubles."""
-    if isinstance(written, str):
-        data = base64.b64decode(written)
+    if isinstance(encoded, str):
+        data = base64.b64decode(encoded)
         return list(struct.unpack(f"<{len(data) // 8}d", data))
-    return [float(one) for one in written]
+    return [float(one) for one in encoded]
 
 
-def rows(values: list[float], width: int) -> list[list[float]]:
+def split_rows(values: list[float], width: int) -> list[list[float]]:
     return [values[at : at + width] for at in range(0, len(values), width)]
 
 
-def triangles(values: list[float], n: int) -> list[list[list[float]]]:
+def lower_triangles(values: list[float], n: int) -> list[list[list[float]]]:
     """The rows of lower triangles that lie one after another."""
     out, at = [], 0
     while at < len(values):
@@ -39,7 +39,7 @@ def log_sum_exp(values: list[float]) -> float:
     return top if math.isinf(top) else top + math.log(sum(math.exp(value - top) for value in values))
 
 
-def normalised(values: list[float]) -> list[float]:
+def log_normalize(values: list[float]) -> list[float]:
     """Logarithms less that of their sum: of huge ones first less the largest, beside which that has no room."""
     top = max(values)
     moved = [value - top for value in values]
@@ -47,7 +47,7 @@ def normalised(values: list[float]) -> list[float]:
     return [value - total for value in moved]
 
 
-def below(ascending: list[float], x: float) -> int:
+def count_below(ascending: list[float], x: float) -> int:
     """How many of ascending numbers lie below x."""
     low, high = 0, len(ascending)
     while low < high:
@@ -60,7 +60,7 @@ def interpolate(x: float, knots: list[float], values: list[float]) -> float:
     """Straight lines through knots, level beyond the ends."""
     if x <= knots[0] or x >= knots[-1]:
         return values[0] if x <= knots[0] else values[-1]
-    i = below(knots, x)
+    i = count_below(knots, x)
     if knots[i] == x:
         return values[i]
     unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
@@ -100,7 +100,7 @@ def cholesky(lower: list[list[float]]) -> list[list[float]]:
     return root
 
 
-def solve(root: list[list[float]], x: list[float]) -> list[float]:
+def solve_lower(root: list[list[float]], x: list[float]) -> list[float]:
     """What solves L z = x, of a lower triangle."""
     z: list[float] = []
     for row, one in zip(root, x, strict=True):
@@ -108,6 +108,6 @@ def solve(root: list[list[float]], x: list[float]) -> list[float]:
     return z
 
 
-def product(root: list[list[float]], x: list[float]) -> list[float]:
+def multiply_lower(root: list[list[float]], x: list[float]) -> list[float]:
     """L x of a lower triangle."""
     return [sum(map(mul, row, x)) for row in root]

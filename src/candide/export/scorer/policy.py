@@ -1,8 +1,8 @@
 """Policies: which class a row is given, where that is not the most probable one.
 
->>> decision({"costs": [0, 1, 5, 0]}, 2)([math.log(0.7), math.log(0.3)])  # to miss the second class costs 5
+>>> make_decision_rule({"costs": [0, 1, 5, 0]}, 2)([math.log(0.7), math.log(0.3)])  # to miss the second class costs 5
 1
->>> decision({"log_abstain": math.log(0.8)}, 2)([math.log(0.7), math.log(0.3)])
+>>> make_decision_rule({"log_abstain": math.log(0.8)}, 2)([math.log(0.7), math.log(0.3)])
 -1
 """
 
@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from candide.export.scorer.numbers import log_sum_exp, numbers, rows
+from candide.export.scorer.numbers import decode_numbers, log_sum_exp, split_rows
 
 
-def decision(policy: dict[str, Any], k: int) -> Callable[[list[float]], int]:
+def make_decision_rule(policy: dict[str, Any], k: int) -> Callable[[list[float]], int]:
     """What makes the place of a class of log-probabilities; -1 where a row is left to a person."""
-    costs, positive = rows(numbers(policy.get("costs", [])), k), policy.get("positive")
+    costs, positive = split_rows(decode_numbers(policy.get("costs", [])), k), policy.get("positive")
     referral, least = float(policy.get("referral", math.inf)), float(policy.get("log_abstain", -math.inf))
 
     def given(logs: list[float]) -> int:

@@ -1,7 +1,7 @@
 """Texts: the terms of a document.
 
 >>> read = {"analyzer": "word", "lowercase": True, "ngrams": [1, 2], "stop_words": [], "bits": 0, "signed": False}
->>> terms_of(read, "Free, FREE prize")
+>>> count_tokens(read, "Free, FREE prize")
 Counter({'free': 2, 'prize': 1, 'free free': 1, 'free prize': 1})
 """
 
@@ -11,10 +11,10 @@ from collections import Counter
 from typing import Any
 
 WORD, SPACES = re.compile(r"(?u)\b\w\w+\b"), re.compile(r"\s\s+")
-MANNERS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
+COUNT_TRANSFORMS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
 
 
-def terms_in(read: dict[str, Any], value: Any) -> list[str]:
+def split_tokens(read: dict[str, Any], value: Any) -> list[str]:
     """The terms of a text, or of one in words: runs of words, of characters, or of those within a word."""
     within = read["analyzer"] == "char_wb"
     if isinstance(value, list | tuple):
@@ -22,27 +22,29 @@ def terms_in(read: dict[str, Any], value: Any) -> list[str]:
     else:
         text = value.lower() if read["lowercase"] else value
         if read["analyzer"] == "char":
-            return runs(SPACES.sub(" ", text), read["ngrams"], "")
+            return join_runs(SPACES.sub(" ", text), read["ngrams"], "")
         own = WORD if read.get("pattern") is None else re.compile(read["pattern"])
         units = text.split() if within else own.findall(text)
     if within:
-        return [term for word in units for term in runs(f" {word} ", read["ngrams"], "") or [f" {word} "]]
+        return [term for word in units for term in join_runs(f" {word} ", read["ngrams"], "") or [f" {word} "]]
     stop, longest = set(read["stop_words"]), read.get("max_token_length") or math.inf
-    return runs([word for word in units if word not in stop and len(word) <= longest], read["ngrams"], " ")
+    return join_runs([word for word in units if word not in stop and len(word) <= longest], read["ngrams"], " ")
 
 
-def runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
+def join_runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
     lengths = range(ngrams[0], min(ngrams[1], len(units)) + 1)
     return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
 
 
-def terms_of(read: dict[str, Any], value: Any) -> Counter:
+def count_tokens(read: dict[str, Any], value: Any) -> Counter:
     """How often each term is met in a text, by its key."""
-    return Counter(terms_in(read, value) if not read["bits"] else [bucket(read, t) for t in terms_in(read, value)])
+    return Counter(
+        split_tokens(read, value) if not read["bits"] else [hash_bucket(read, t) for t in split_tokens(read, value)]
+    )
 
 
-def bucket(read: dict[str, Any], term: str) -> str:
-    hashed = murmur(term.encode("utf-8", "surrogatepass"))
+def hash_bucket(read: dict[str, Any], token: str) -> str:
+    hashed = murmur(token.encode("utf-8", "surrogatepass"))
     return f"{abs(hashed) % (1 << read['bits'])}{'-' if read['signed'] and hashed < 0 else ''}"
 
 

@@ -183,7 +183,7 @@ export function numberOf(column, value) {
 function daysOf(column, value) {
   const isDate = column.kind === "date";
   if (isDate && value instanceof Date) return value.getTime() / 86400e3;
-  const isWhole = isDate && column.spelled?.date === COMPACT && Number.isInteger(value);
+  const isWhole = isDate && column.text_formats?.date === COMPACT && Number.isInteger(value);
   const read = typeof value === "string" || isWhole ? spelled(column, String(value)) : undefined;
   if (typeof read === "number") return read;
   const [what, how] = isDate ? ["date", "2024-12-31"] : ["time of day or duration", "13:05:30 or 1 day 02:00:00"];
@@ -208,7 +208,7 @@ export function textOf(column, value) {
 
 /** What a text means in a column of numbers or dates: a number, NaN where it means missing, the text itself where it is plain, or null. */
 function spelled(column, text) {
-  const how = column.spelled ?? {};
+  const how = column.text_formats ?? {};
   const bare = text.trim();
   if ([...MISSING, ...(how.missing ?? [])].includes(bare.toLowerCase())) return NaN;
   if (column.kind === "time") {

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from candide.export.scorer.numbers import cholesky, numbers, rows, triangles
-from candide.export.sql.expressions import added, guarded_exp, log1p
+from candide.export.scorer.numbers import cholesky, decode_numbers, lower_triangles, split_rows
+from candide.export.sql.expressions import guarded_exp, log1p, sum_of
 from candide.export.sql.layers import Layers
-from candide.export.sql.lookups import Known
-from candide.export.sql.scoring import Scoring
-from candide.export.sql.words import number
+from candide.export.sql.lookups import KnownLevels
+from candide.export.sql.scoring import ScoringQuery
+from candide.export.sql.words import format_number
 
 Part = dict[str, Any]
 Matrix = np.ndarray
-_LONG = 16  # numbers from which on a sum of products is a product of lists, in steps of as many
-_TINY = -300.0  # what is as unlike as that is not like at all: its square is still a number
+_MIN_DOT_LENGTH = 16  # numbers from which on a sum of products is a product of lists, in steps of as many
+_MIN_LOG_SIMILARITY = -300.0  # what is as unlike as that is not like at all: its square is still a number
 
 
 class _Number:
@@ -29,56 +29,59 @@ class _Number:
 
     size = 1
 
-    def __init__(self, name: str, most: float):
-        self.name, self.most = name, most
+    def __init__(self, name: str, max_value: float):
+        self.name, self.max_value = name, max_value
 
-    def times(self, factor: Matrix) -> list[str]:
-        return [f"{number(factor[0])} * {self.name}"] if factor[0] else []
+    def scaled(self, factor: Matrix) -> list[str]:
+        return [f"{format_number(factor[0])} * {self.name}"] if factor[0] else []
 
 
 class _Levels:
     """Features that a level has: numbers for each row of a lookup."""
 
-    def __init__(self, lookup: Known, values: Matrix):
+    def __init__(self, lookup: KnownLevels, values: Matrix):
         self.lookup, self.values, self.size = lookup, values, values.shape[1]  # (row, feature)
 
-    def times(self, factor: Matrix) -> list[str]:
-        return [self.of(self.values @ factor)] if factor.any() else []
+    def scaled(self, factor: Matrix) -> list[str]:
+        return [self.column_of(self.values @ factor)] if factor.any() else []
 
-    def of(self, values: Matrix) -> str:
+    def column_of(self, values: Matrix) -> str:
         return self.lookup.column_of(values.tolist())
 
 
 Features = list[_Number | _Levels]
 
 
-def discriminants(scoring: Scoring, part: Part) -> None:
+def add_discriminants(scoring: ScoringQuery, part: Part) -> None:
     """Scores under normal laws of one covariance, and of one a class."""
-    n, weight = numbers(part["rows"]), numbers(part.get("weight", [])) or [1.0] * part["features"]
-    features, p = _features(scoring, part), len(numbers(part["means"])) // scoring.k
+    n, weight = decode_numbers(part["rows"]), decode_numbers(part.get("weight", [])) or [1.0] * part["features"]
+    features, p = _features(scoring, part), len(decode_numbers(part["means"])) // scoring.n_classes
     before = np.eye(p)
     if "together" in part:
-        features, before = _likeness(scoring, part["together"], features)
+        features, before = _prototype_similarity(scoring, part["together"], features)
     factor = [one / (one + 1) for one in n]
     if weight[0]:
-        root, means = _square(triangles(numbers(part["root"]), p)[0]), np.array(rows(numbers(part["means"]), p))
+        root, means = (
+            _lower_triangle(lower_triangles(decode_numbers(part["root"]), p)[0]),
+            np.array(split_rows(decode_numbers(part["means"]), p)),
+        )
         away, unit = _distances(scoring, features, root @ before, means), 2 * math.sqrt(p)
         each = zip(factor, away, strict=True)
-        terms = [f"{number(p * math.log(f) / unit)} - {number(f / unit)} * {one}" for f, one in each]
+        terms = [f"{format_number(p * math.log(f) / unit)} - {format_number(f / unit)} * {one}" for f, one in each]
         _add_guarded(scoring, terms, n, weight[0])
     if part.get("roots") and weight[1]:
-        roots = [_square(one) @ before for one in triangles(numbers(part["roots"]), p)]
-        centres, layers = np.array(rows(numbers(part["centres"]), p)), scoring.layers
+        roots = [_lower_triangle(one) @ before for one in lower_triangles(decode_numbers(part["roots"]), p)]
+        centres, layers = np.array(split_rows(decode_numbers(part["centres"]), p)), scoring.layers
         terms = []
         for c, (root, centre, f) in enumerate(zip(roots, centres, factor, strict=True)):
             size = _squares(scoring, features, root, -root @ centre)
             peak, exponent = float(part["peak"][c]), float(part["exponent"][c]) / math.sqrt(p)
-            q = layers.let(f"{number(f)} * {layers.let(size)}")
-            terms.append(f"{number(peak)} - {number(exponent)} * {log1p(layers, q, exponent)}")
+            q = layers.add_value(f"{format_number(f)} * {layers.add_value(size)}")
+            terms.append(f"{format_number(peak)} - {format_number(exponent)} * {log1p(layers, q, exponent)}")
         _add_guarded(scoring, terms, n, weight[1])
 
 
-def _features(scoring: Scoring, part: Part) -> Features:
+def _features(scoring: ScoringQuery, part: Part) -> Features:
     out: Features = []
     for read in part["reads"]:
         about = scoring.reads[read]
@@ -86,9 +89,9 @@ def _features(scoring: Scoring, part: Part) -> Features:
             most = max(map(abs, scoring.scores[about["scores"]]))
             out.append(_Number(scoring.score(read), most))
             continue
-        lookup = scoring.lookup(read)
-        assert isinstance(lookup, Known)
-        yes, no = np.array(numbers(about["yes"])), np.array(numbers(about["no"]))
+        lookup = scoring.find_lookup(read)
+        assert isinstance(lookup, KnownLevels)
+        yes, no = np.array(decode_numbers(about["yes"])), np.array(decode_numbers(about["no"]))
         values = np.tile(no, (lookup.n + 1, 1))
         values[0] = 0.0  # of no value
         values[np.array(about["levels"], np.intp) + 1, np.arange(len(yes))] = yes
@@ -96,25 +99,27 @@ def _features(scoring: Scoring, part: Part) -> Features:
     return out
 
 
-def _likeness(scoring: Scoring, read: dict[str, Any], features: Features) -> tuple[Features, Matrix]:
+def _prototype_similarity(scoring: ScoringQuery, read: dict[str, Any], features: Features) -> tuple[Features, Matrix]:
     """How like a row is to each of some typical ones, and what makes that unrelated."""
-    held, layers = numbers(read["rows"]), scoring.layers
-    typical, factor = np.array(rows(held, len(held) // read["n"])), -0.5 / read["reach"] ** 2
-    square = layers.let(added([f"{one.name} * {one.name}" for one in features if isinstance(one, _Number)]))
-    most = np.array([one.most for one in features if isinstance(one, _Number)])
+    held, layers = decode_numbers(read["rows"]), scoring.layers
+    typical, factor = np.array(split_rows(held, len(held) // read["n"])), -0.5 / read["reach"] ** 2
+    square = layers.add_value(sum_of([f"{one.name} * {one.name}" for one in features if isinstance(one, _Number)]))
+    most = np.array([one.max_value for one in features if isinstance(one, _Number)])
     out: Features = []
     for row in typical:
-        near = [term for one, y in zip(features, row, strict=True) for term in one.times(np.array([-2 * factor * y]))]
-        power = layers.let(added([f"{number(factor)} * {square}", number(factor * float(row @ row)), *near]))
+        near = [term for one, y in zip(features, row, strict=True) for term in one.scaled(np.array([-2 * factor * y]))]
+        power = layers.add_value(
+            sum_of([f"{format_number(factor)} * {square}", format_number(factor * float(row @ row)), *near])
+        )
         least = factor * float(((np.abs(row) + most) ** 2).sum())
-        spelled = f"EXP({power})" if least > _TINY else guarded_exp(power, _TINY)
-        out.append(_Number(layers.let(spelled), 1.0))
+        spelled = f"EXP({power})" if least > _MIN_LOG_SIMILARITY else guarded_exp(power, _MIN_LOG_SIMILARITY)
+        out.append(_Number(layers.add_value(spelled), 1.0))
     between = np.exp(factor * ((typical[:, None] - typical[None]) ** 2).sum(axis=2))
     lower = [[*between[i, :i].tolist(), 1.0 + read["blur"]] for i in range(len(typical))]
-    return out, np.linalg.inv(_square(cholesky(lower))) * math.sqrt(read["n"])
+    return out, np.linalg.inv(_lower_triangle(cholesky(lower))) * math.sqrt(read["n"])
 
 
-def _distances(scoring: Scoring, features: Features, root: Matrix, means: Matrix) -> list[str]:
+def _distances(scoring: ScoringQuery, features: Features, root: Matrix, means: Matrix) -> list[str]:
     """|T x - m|^2 of the mean of every class: the squares once, and for each class what is linear in x."""
     order = sorted(range(len(features)), key=lambda i: (isinstance(features[i], _Number), -features[i].size))
     starts = np.concatenate([[0], np.cumsum([one.size for one in features])])
@@ -122,59 +127,65 @@ def _distances(scoring: Scoring, features: Features, root: Matrix, means: Matrix
     sorted_features = [features[i] for i in order]
     p = len(at)
     lower: Matrix = np.linalg.qr(root[:, at[::-1]]).R[::-1, ::-1]  # R x = Q L x, which has the length of L x
-    squares = scoring.layers.let(_squares(scoring, sorted_features, lower, np.zeros(p)))
+    squares = scoring.layers.add_value(_squares(scoring, sorted_features, lower, np.zeros(p)))
     linear = -2 * means @ root[:, at]
     out = []
     for own, mean in zip(linear, means, strict=True):
         terms = _linear(scoring.layers, sorted_features, own)
-        out.append(scoring.layers.let(added([squares, number(float(mean @ mean)), *terms])))
+        out.append(scoring.layers.add_value(sum_of([squares, format_number(float(mean @ mean)), *terms])))
     return out
 
 
 def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
     names = [one.name for one in features if isinstance(one, _Number)]
-    if layers.words.dot and len(names) == len(features) >= _LONG:
-        held = math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _LONG) * _LONG  # few lists for all rows
-        some = layers.let(layers.words.array.format(", ".join(names[:held])))
-        return [layers.words.dot.format(some, ", ".join(map(number, factors[:held].tolist())))]
+    if layers.syntax.dot and len(names) == len(features) >= _MIN_DOT_LENGTH:
+        held = (
+            math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH
+        )  # few lists for all rows
+        some = layers.add_value(layers.syntax.array.format(", ".join(names[:held])))
+        return [layers.syntax.dot.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
     terms, start = [], 0
     for one in features:
-        terms += one.times(factors[start : start + one.size])
+        terms += one.scaled(factors[start : start + one.size])
         start += one.size
     return terms
 
 
-def _squares(scoring: Scoring, features: Features, root: Matrix, constant: Matrix) -> str:
+def _squares(scoring: ScoringQuery, features: Features, root: Matrix, constant: Matrix) -> str:
     """The sum of the squares of T x + a; what depends on the first column, one of levels, alone is looked up."""
     terms, first, rest = [], features[0], root[:, features[0].size :]
     start = 0
     if isinstance(first, _Levels) and not constant.any():
         start = int(rest.any(axis=1).argmax()) if rest.any() else len(root)
-        terms.append(first.of(((first.values @ root[:start, : first.size].T) ** 2).sum(axis=1)))
+        terms.append(first.column_of(((first.values @ root[:start, : first.size].T) ** 2).sum(axis=1)))
     for row, shift in zip(root[start:], constant[start:], strict=True):
-        z = scoring.layers.let(added([number(shift)] * bool(shift) + _linear(scoring.layers, features, row)))
+        z = scoring.layers.add_value(
+            sum_of([format_number(shift)] * bool(shift) + _linear(scoring.layers, features, row))
+        )
         terms.append(f"{z} * {z}")
-    return added(terms)
+    return sum_of(terms)
 
 
-def _add_guarded(scoring: Scoring, terms: Sequence[str], n: Sequence[float], weight: float) -> None:
+def _add_guarded(scoring: ScoringQuery, contributions: Sequence[str], n: Sequence[float], weight: float) -> None:
     """Terms where the next row may be as a row of any class. What all classes have in common is left out."""
     layers = scoring.layers
-    names = [layers.let(term) for term in terms]
-    top = layers.let(layers.words.most(*names) if len(names) > 1 else names[0])
-    less = [layers.let(f"{name} - {top}") for name in names]
-    shares = [layers.let(f"{number(rows)} * ({guarded_exp(one)})") for rows, one in zip(n, less, strict=True)]
-    any_class = layers.let(f"({added(shares)}) / {number(sum(n))}")
-    log = layers.words.log
-    scoring.add(
+    names = [layers.add_value(term) for term in contributions]
+    top = layers.add_value(layers.syntax.greatest(*names) if len(names) > 1 else names[0])
+    less = [layers.add_value(f"{name} - {top}") for name in names]
+    shares = [
+        layers.add_value(f"{format_number(rows)} * ({guarded_exp(one)})") for rows, one in zip(n, less, strict=True)
+    ]
+    any_class = layers.add_value(f"({sum_of(shares)}) / {format_number(sum(n))}")
+    log = layers.syntax.log
+    scoring.add_terms(
         [
-            f"{number(weight)} * ({log}({one} + {any_class}) - {number(math.log(rows + 1))})"
+            f"{format_number(weight)} * ({log}({one} + {any_class}) - {format_number(math.log(rows + 1))})"
             for one, rows in zip(shares, n, strict=True)
         ]
     )
 
 
-def _square(triangle: Sequence[Sequence[float]]) -> Matrix:
+def _lower_triangle(triangle: Sequence[Sequence[float]]) -> Matrix:
     """A lower triangle as a matrix."""
     out = np.zeros((len(triangle), len(triangle)))
     for i, row in enumerate(triangle):

@@ -1,7 +1,7 @@
 """Columns: how a query reads those of a table: as numbers, and as what levels are compared with.
 
->>> from candide.export.sql.layers import words
->>> age = Column(Layers(words("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
+>>> from candide.export.sql.layers import syntax_of
+>>> age = QueryColumn(Layers(syntax_of("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
 >>> age.read_number()
 'TRY_CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
@@ -18,131 +18,138 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError
-from candide.export.scorer.values import COMPACT, MISSING, NEW, NUMBER, Levels, meaning
+from candide.export.scorer.values import COMPACT, MISSING, NUMBER, UNSEEN_LEVEL, LevelLookup, parse_value
 from candide.export.sql.layers import Layers
-from candide.export.sql.words import number
+from candide.export.sql.words import format_number
 
-_LARGEST = number(1.7976931348623157e308)
-_WHOLE = 2**53  # up to here a double is one whole number
-_TAG, _TRUTH = "number ", "truth "  # before what is not text
+_MAX_DOUBLE = format_number(1.7976931348623157e308)
+_MAX_EXACT_INTEGER = 2**53  # up to here a double is one whole number
+_NUMBER_TAG, _BOOLEAN_TAG = "number ", "truth "  # before what is not text
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 _SAME = {",": (), ".": (), " ": ("\u00a0", "\u202f"), "'": ("\u2019",)}  # as marks between thousands
-_WORDS = {True: ("true", "1", "1.0", "yes", "y", "t", "on"), False: ("false", "0", "0.0", "no", "n", "f", "off")}
+_BOOLEAN_WORDS = {
+    True: ("true", "1", "1.0", "yes", "y", "t", "on"),
+    False: ("false", "0", "0.0", "no", "n", "f", "off"),
+}
 
 
-class Column:
+class QueryColumn:
     """A column of the table."""
 
-    def __init__(self, layers: Layers, about: dict[str, Any], na: Sequence[str] = ()):
-        self.layers, self.words, self.about, self.na = layers, layers.words, about, list(na)
-        self.name = about["name"]
+    def __init__(self, layers: Layers, schema: dict[str, Any], na: Sequence[str] = ()):
+        self.layers, self.syntax, self.schema, self.na = layers, layers.syntax, schema, list(na)
+        self.name = schema["name"]
         self.raw = layers.column(str(self.name))
 
     @cached_property
-    def x(self) -> str:
+    def number_name(self) -> str:
         """The number; NULL where it is missing, and where it is not finite."""
-        return self._finite(self.layers.read(self.read_number()))
+        return self._finite(self.layers.add_read(self.read_number()))
 
-    def key(self, levels: Sequence[Any]) -> str:
+    def level_key(self, levels: Sequence[Any]) -> str:
         """What the levels are compared with; NULL where there is no value."""
-        name = self.layers.read(self.read_key(levels))
-        return self._finite(name) if _sort(levels) is float else name
+        name = self.layers.add_read(self.read_key(levels))
+        return self._finite(name) if _level_type(levels) is float else name
 
     def _finite(self, x: str) -> str:
-        never = [number(float(text)) for text in self.na if NUMBER.fullmatch(text)]
-        there = f"{x} BETWEEN -{_LARGEST} AND {_LARGEST}"  # NaN lies there in no database
+        never = [format_number(float(text)) for text in self.na if NUMBER.fullmatch(text)]
+        there = f"{x} BETWEEN -{_MAX_DOUBLE} AND {_MAX_DOUBLE}"  # NaN lies there in no database
         there += f" AND {x} NOT IN ({', '.join(never)})" if never else ""
-        return self.layers.let(f"CASE WHEN {there} THEN {x} END")
+        return self.layers.add_value(f"CASE WHEN {there} THEN {x} END")
 
     def read_number(self) -> str:
         """A number, or days of a date, a time or a duration; text as in the rows fitted, where the column holds text.
 
         What a column of another type holds is an error, in databases that know types.
         """
-        how, kind = self.about.get("spelled"), self.about["kind"]
-        is_text, own = self.words.is_text.replace("{}", self.raw), self._own_number(kind)
+        how, kind = self.schema.get("text_formats"), self.schema["kind"]
+        is_text, own = self.syntax.is_text.replace("{}", self.raw), self._typed_number(kind)
         if how is not None:
-            read = self._as_spelled(how, kind)
+            read = self._formatted_number(how, kind)
         elif kind == "time":
-            read = self.words.clock.replace("{}", self._text(["", *self.na]))
-        elif kind == "date" and own != (days := self.words.days.replace("{}", self._utc)):
+            read = self.syntax.clock.replace("{}", self._text(["", *self.na]))
+        elif kind == "date" and own != (days := self.syntax.days.replace("{}", self._utc)):
             read = self._if_written_as_date(days)
-        elif kind == "date" and is_text and self.words.is_date_text:
+        elif kind == "date" and is_text and self.syntax.is_date_text:
             return f"CASE WHEN {is_text} AND NOT ({self._is_written_as_date}) THEN NULL ELSE {own} END"
         else:
             return own
         return f"CASE WHEN {is_text} THEN {read} ELSE {own} END" if is_text else read
 
-    def _own_number(self, kind: str) -> str:
+    def _typed_number(self, kind: str) -> str:
         """The number of what is not text."""
-        if kind == "time" and not self.words.clock:
-            what = f"it holds times of day or durations, which a query of {self.words.name} cannot read"
+        if kind == "time" and not self.syntax.clock:
+            what = f"it holds times of day or durations, which a query of {self.syntax.name} cannot read"
             raise InputError(what, column=self.name, remedy="export it to python or js, or fit it as numbers")
-        if kind == "time" or (kind == "date" and self.words.name in ("duckdb", "sqlite")):
+        if kind == "time" or (kind == "date" and self.syntax.name in ("duckdb", "sqlite")):
             return self._temporal(kind)
         if kind != "date":
-            return self.words.typed(self.raw, str(self.name))
-        when = self._utc if "spelled" not in self.about else self.words.moment.replace("{}", self._utc)
-        return self.words.days.replace("{}", when)  # of text there are none, even where it is never asked for them
+            return self.syntax.typed_number(self.raw, str(self.name))
+        when = self._utc if "text_formats" not in self.schema else self.syntax.moment.replace("{}", self._utc)
+        return self.syntax.days.replace("{}", when)  # of text there are none, even where it is never asked for them
 
     def _temporal(self, kind: str) -> str:
         """The days of a column that has a type of dates, or of times; an error, or NULL without types, of another."""
-        if not self.words.is_time:
+        if not self.syntax.is_time:
             return "NULL"
-        is_day, is_time = (one.replace("{}", self.raw) for one in (self.words.is_day, self.words.is_time))
+        is_day, is_time = (one.replace("{}", self.raw) for one in (self.syntax.is_day, self.syntax.is_time))
         what = "dates" if kind == "date" else "times of day or durations"
-        told = self.words.string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
-        fail = self.words.fail.replace("{}", self.raw).replace("{type}", self.words.number).replace("{what}", told)
+        told = self.syntax.quote_string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
+        fail = (
+            self.syntax.raise_error.replace("{}", self.raw)
+            .replace("{type}", self.syntax.number)
+            .replace("{what}", told)
+        )
         of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
-        typed = self.words.typed(self.raw, str(self.name))
-        held = f"LOWER({self.words.text.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
+        typed = self.syntax.typed_number(self.raw, str(self.name))
+        held = f"LOWER({self.syntax.text.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
         return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
 
     def _if_written_as_date(self, days: str) -> str:
         """The days of text that is a date with dashes: databases take other text for dates too, each in its own way."""
-        return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.words.is_date_text else days
+        return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.syntax.is_date_text else days
 
     @property
     def _is_written_as_date(self) -> str:
-        return self.words.is_date_text.replace("{}", self._text([]))
+        return self.syntax.is_date_text.replace("{}", self._text([]))
 
-    def _as_spelled(self, how: dict[str, Any], kind: str) -> str:
+    def _formatted_number(self, how: dict[str, Any], kind: str) -> str:
         """The number of a text, in the form that the rows fitted had."""
         text = self._text(["", *self.na])
         if kind == "time":
-            read = self.words.clock.replace("{}", text)
+            read = self.syntax.clock.replace("{}", text)
         else:
-            read = self._date(text, how["date"]) if kind == "date" else self._spelled(text, how)
-        gone = ", ".join(map(self.words.string, dict.fromkeys((*MISSING, *how["missing"]))))
+            read = self._date(text, how["date"]) if kind == "date" else self._normalized_text(text, how)
+        gone = ", ".join(map(self.syntax.quote_string, dict.fromkeys((*MISSING, *how["missing"]))))
         return f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
 
     def _text(self, missing: Sequence[str], text: str = "TRIM({})", end: str = "") -> str:
-        text = text.replace("{}", self.words.text.replace("{}", self.raw))
+        text = text.replace("{}", self.syntax.text.replace("{}", self.raw))
         for one in missing:
-            text = f"NULLIF({text}, {self.words.string(one + end)})"
+            text = f"NULLIF({text}, {self.syntax.quote_string(one + end)})"
         return text
 
-    def _spelled(self, text: str, how: dict[str, Any]) -> str:
+    def _normalized_text(self, text: str, how: dict[str, Any]) -> str:
         """The number of a text; NULL of one in another format, which may be in another unit."""
         there = self._has_format(text, how)
         for old, new in how.get("put", ()):
-            text = f"REPLACE({text}, {self.words.string(old)}, {self.words.string(new)})"
-        read = self.words.parsed(self.words.joined.format(text, "'e-2'") if how["percent"] else text)
+            text = f"REPLACE({text}, {self.syntax.quote_string(old)}, {self.syntax.quote_string(new)})"
+        read = self.syntax.parse_number(self.syntax.concat.format(text, "'e-2'") if how["percent"] else text)
         return f"CASE WHEN {there} THEN {read} END" if there else read
 
     def _has_format(self, text: str, how: dict[str, Any]) -> str:
         """SQL for whether a text has the number format of the rows fitted; "" of plain numbers."""
         if "pattern" not in how:
             return ""
-        if self.words.fits:
-            return self.words.fits.replace("{}", text).replace(
-                "{pattern}", self.words.string(_portable(how["pattern"]))
+        if self.syntax.fits:
+            return self.syntax.fits.replace("{}", text).replace(
+                "{pattern}", self.syntax.quote_string(_portable(how["pattern"]))
             )
         for same in _SAME[how["thousands"]] if how["thousands"] else ():
-            text = f"REPLACE({text}, {self.words.string(same)}, {self.words.string(how['thousands'])})"
-        padded = self.words.joined.format(
-            self.words.joined.format(self.words.string("x"), text), self.words.string("x")
+            text = f"REPLACE({text}, {self.syntax.quote_string(same)}, {self.syntax.quote_string(how['thousands'])})"
+        padded = self.syntax.concat.format(
+            self.syntax.concat.format(self.syntax.quote_string("x"), text), self.syntax.quote_string("x")
         )
         each = [self._is_like(padded, pattern) for pattern in _other_formats(how)]
         signed = [self._is_like(padded, f"*{how['unit']}x")] if how["percent"] else []
@@ -150,55 +157,59 @@ class Column:
 
     def _is_like(self, text: str, pattern: str) -> str:
         """SQL for whether a text matches a pattern, in which * is any text; % stands for itself."""
-        if "LIKE" in self.words.like:
+        if "LIKE" in self.syntax.like:
             pattern = pattern.replace("%", "[%]").replace("*", "%")
-        return self.words.like.replace("{}", text).replace("{pattern}", self.words.string(pattern))
+        return self.syntax.like.replace("{}", text).replace("{pattern}", self.syntax.quote_string(pattern))
 
     def _date(self, text: str, form: str) -> str:
         from sqlglot import exp
 
-        dashed = self.words.days.replace("{}", self.words.moment.replace("{}", text))
+        dashed = self.syntax.days.replace("{}", self.syntax.moment.replace("{}", text))
         if not form:
             return self._if_written_as_date(dashed)
-        if not self.words.dates_of_text:
-            what = f"its dates are text in the form {form}, which {self.words.name} cannot read"
+        if not self.syntax.dates_of_text:
+            what = f"its dates are text in the form {form}, which {self.syntax.name} cannot read"
             raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
-        moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.words.name)
-        moment = self.words.moment.replace("{}", moment.replace("x", text, 1))  # in no zone, not in that of the session
-        days = self.words.days.replace("{}", moment)
-        if not (self.words.fits and self.words.is_date_text):
+        moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.syntax.name)
+        moment = self.syntax.moment.replace(
+            "{}", moment.replace("x", text, 1)
+        )  # in no zone, not in that of the session
+        days = self.syntax.days.replace("{}", moment)
+        if not (self.syntax.fits and self.syntax.is_date_text):
             return days
-        fits = self.words.fits.replace("{}", text).replace("{pattern}", self.words.string(_date_pattern(form)))
+        fits = self.syntax.fits.replace("{}", text).replace("{pattern}", self.syntax.quote_string(_date_pattern(form)))
         return f"CASE WHEN {fits} THEN {days} WHEN {self._is_written_as_date} THEN {dashed} END"
 
     def read_key(self, levels: Sequence[Any]) -> str:
-        sort = _sort(levels)
+        sort = _level_type(levels)
         if sort is float:
-            self._check_whole(levels)
-            return self._of_one_value(self._number_or_new(self._exact(levels)), self.words.number)
+            self._check_integers(levels)
+            return self._single_value(self._number_or_unseen(self._exact(levels)), self.syntax.number)
         if sort is bool:
-            return self._of_one_value(f"LOWER({self._text([''], '{}')})")
+            return self._single_value(f"LOWER({self._text([''], '{}')})")
         if sort in ("day", "moment"):
-            return self._of_one_value(self._moment_or_new(levels, sort), "DATE" if sort == "day" else "TIMESTAMP")
+            return self._single_value(self._timestamp_or_unseen(levels, sort), "DATE" if sort == "day" else "TIMESTAMP")
         if sort is not str:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
-        text = self._text([*([] if "" in levels else [""]), *self.na], self.words.letters, self.words.end)
-        return self._of_one_value(self._tagged(text, self._meant(levels), levels))
+        text = self._text(
+            [*([] if "" in levels else [""]), *self.na], self.syntax.exact_text, self.syntax.exact_text_end
+        )
+        return self._single_value(self._tagged(text, self._number_levels(levels), levels))
 
-    def _of_one_value(self, key: str, kind: str = "TEXT") -> str:
+    def _single_value(self, key: str, kind: str = "TEXT") -> str:
         """What is read of a value, and an error of a list or a structure, where the database knows types."""
-        if not self.words.is_nested:
+        if not self.syntax.is_nested:
             return key
-        what = self.words.string(f"column {str(self.name)!r} holds lists or structures, and a row has one value")
-        nested, fail = (one.replace("{}", self.raw) for one in (self.words.is_nested, self.words.fail))
+        what = self.syntax.quote_string(f"column {str(self.name)!r} holds lists or structures, and a row has one value")
+        nested, fail = (one.replace("{}", self.raw) for one in (self.syntax.is_nested, self.syntax.raise_error))
         fail = fail.replace("{type}", kind).replace("{what}", what)
         return f"CASE WHEN {nested} AND {self.raw} IS NOT NULL THEN {fail} ELSE {key} END"
 
-    def _moment_or_new(self, levels: Sequence[Any], sort: str) -> str:
+    def _timestamp_or_unseen(self, levels: Sequence[Any], sort: str) -> str:
         """A day or a time; of what is none of them a day that is not among the levels."""
-        when, text = getattr(self.words, sort).replace("{}", self._utc), self._text(["", *self.na])
-        other = self._moment({"value": self._unused_day(levels)}, sort)
+        when, text = getattr(self.syntax, sort).replace("{}", self._utc), self._text(["", *self.na])
+        other = self._timestamp_literal({"value": self._unused_day(levels)}, sort)
         return f"CASE WHEN {when} IS NULL AND {text} IS NOT NULL THEN {other} ELSE {when} END"
 
     @staticmethod
@@ -209,113 +220,118 @@ class Column:
 
     @property
     def _utc(self) -> str:
-        return self.words.utc.replace("{}", self.raw)
+        return self.syntax.utc.replace("{}", self.raw)
 
     def _exact(self, levels: Sequence[float]) -> str:
         """A number; one of 32 bits is what its decimals spell, where a level has more bits than that."""
-        x, is_short = self.words.parsed(self.raw), self.words.is_short.replace("{}", self.raw)
-        if not is_short or all(abs(level) < _WHOLE and _short(level) == level for level in levels):
+        x, is_short = self.syntax.parse_number(self.raw), self.syntax.is_short.replace("{}", self.raw)
+        if not is_short or all(abs(level) < _MAX_EXACT_INTEGER and _to_float32(level) == level for level in levels):
             return x
-        spelled = self.words.double(self.words.text.replace("{}", self.raw))
+        spelled = self.syntax.cast_double(self.syntax.text.replace("{}", self.raw))
         return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
 
-    def _number_or_new(self, x: str) -> str:
+    def _number_or_unseen(self, x: str) -> str:
         """A number; of text that is not a finite one, and of infinity, the largest of all, which is a new level."""
         text = self._text(["", *self.na])
-        if not self.words.read:
+        if not self.syntax.read_number:
             return x
-        is_text = self.words.is_text.replace("{}", self.raw)
+        is_text = self.syntax.is_text.replace("{}", self.raw)
         words = f"WHEN LOWER({text}) = 'true' THEN 1e0 WHEN LOWER({text}) = 'false' THEN 0e0"
         absent = f"WHEN {f'NOT {is_text} AND ' if is_text else ''}LOWER({text}) = 'nan' THEN NULL"
-        finite = f"WHEN {x} BETWEEN -{_LARGEST} AND {_LARGEST} THEN {x}"
-        return f"CASE {finite} {words} {absent} WHEN {text} <> '' THEN {_LARGEST} END"
+        finite = f"WHEN {x} BETWEEN -{_MAX_DOUBLE} AND {_MAX_DOUBLE} THEN {x}"
+        return f"CASE {finite} {words} {absent} WHEN {text} <> '' THEN {_MAX_DOUBLE} END"
 
     def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
         """Text; a number of the table is the one level that spells it, of several the one with its letters.
 
         So is a truth, a date, a time of day and a duration.
         """
-        if times := self._meant_times(levels):
-            x, is_time = self.words.typed(self.raw, str(self.name)), self.words.is_time.replace("{}", self.raw)
-            span, is_day = self.words.whole.replace("{}", f"{x} * 864e8"), self.words.is_day.replace("{}", self.raw)
-            named = self.words.joined.format(f"CASE WHEN {is_day} THEN 'moment ' ELSE 'duration ' END", span)
-            own = ", ".join(self.words.string(levels[place]) for places in times.values() for place in places)
+        if times := self._time_levels(levels):
+            x, is_time = self.syntax.typed_number(self.raw, str(self.name)), self.syntax.is_time.replace("{}", self.raw)
+            span, is_day = (
+                self.syntax.integer_text.replace("{}", f"{x} * 864e8"),
+                self.syntax.is_day.replace("{}", self.raw),
+            )
+            named = self.syntax.concat.format(f"CASE WHEN {is_day} THEN 'moment ' ELSE 'duration ' END", span)
+            own = ", ".join(self.syntax.quote_string(levels[place]) for places in times.values() for place in places)
             text = f"CASE WHEN {is_time} AND {text} NOT IN ({own}) THEN {named} ELSE {text} END"
-        if self._truths(levels):
-            truth = self.words.is_truth.replace("{}", self.raw)
-            named = self.words.joined.format(f"'{_TRUTH}'", text)
+        if self._boolean_levels(levels):
+            truth = self.syntax.is_boolean.replace("{}", self.raw)
+            named = self.syntax.concat.format(f"'{_BOOLEAN_TAG}'", text)
             text = f"CASE WHEN {truth} THEN {named} ELSE {text} END"
         if not meant:
             return text
-        x, is_text = self.words.parsed(text), self.words.is_text.replace("{}", self.raw)
-        several = [self.words.string(levels[place]) for places in meant.values() if len(places) > 1 for place in places]
+        x, is_text = self.syntax.parse_number(text), self.syntax.is_text.replace("{}", self.raw)
+        several = [
+            self.syntax.quote_string(levels[place]) for places in meant.values() if len(places) > 1 for place in places
+        ]
         alone = f" AND {text} NOT IN ({', '.join(several)})" if several else ""
         return f"CASE WHEN NOT {is_text} AND {x} IS NOT NULL{alone} THEN {self._tag(x)} ELSE {text} END"
 
     def _tag(self, x: str) -> str:
-        text = self.words.text.replace("{}", x)
-        return self.words.joined.format(f"'{_TAG}'", text)
+        text = self.syntax.text.replace("{}", x)
+        return self.syntax.concat.format(f"'{_NUMBER_TAG}'", text)
 
-    def _truths(self, levels: Sequence[str]) -> dict[str, int]:
+    def _boolean_levels(self, levels: Sequence[str]) -> dict[str, int]:
         """The levels that a truth is, and their places, where one is not spelled as the database spells it."""
-        known = Levels(list(levels)) if self.words.is_truth else None
-        found = {word: known.place(word == "true") for word in ("true", "false")} if known else {}
-        same = all(place == NEW or levels[place] == word for word, place in found.items())
-        return {} if same else {word: place for word, place in found.items() if place != NEW}
+        known = LevelLookup(list(levels)) if self.syntax.is_boolean else None
+        found = {word: known.find(word == "true") for word in ("true", "false")} if known else {}
+        same = all(place == UNSEEN_LEVEL or levels[place] == word for word, place in found.items())
+        return {} if same else {word: place for word, place in found.items() if place != UNSEEN_LEVEL}
 
-    def _meant(self, levels: Sequence[str]) -> dict[float, list[int]]:
+    def _number_levels(self, levels: Sequence[str]) -> dict[float, list[int]]:
         """The numbers that levels spell, and their places; 1 and 0 may be truths."""
         found: dict[float, list[int]] = {}
-        for place, level in enumerate(levels if self.words.is_text and self.words.read else ()):
+        for place, level in enumerate(levels if self.syntax.is_text and self.syntax.read_number else ()):
             if NUMBER.fullmatch(level) and math.isfinite(x := float(level)):
                 found.setdefault(x, []).append(place)
-        known = Levels(list(levels))
-        for one in (1, 0) if self.words.is_text and self.words.read else ():
-            if one not in found and (place := known.place(one)) != NEW:
+        known = LevelLookup(list(levels))
+        for one in (1, 0) if self.syntax.is_text and self.syntax.read_number else ():
+            if one not in found and (place := known.find(one)) != UNSEEN_LEVEL:
                 found[float(one)] = [place]
         return found
 
-    def _meant_times(self, levels: Sequence[str]) -> dict[str, list[int]]:
+    def _time_levels(self, levels: Sequence[str]) -> dict[str, list[int]]:
         """The dates, times of day and durations that levels spell, in microseconds, and their places."""
         found: dict[str, list[int]] = {}
-        for place, level in enumerate(levels if self.words.is_time else ()):
-            means = meaning(level)
+        for place, level in enumerate(levels if self.syntax.is_time else ()):
+            means = parse_value(level)
             since = means - _EPOCH if isinstance(means, dt.datetime) else means
             if isinstance(since, dt.timedelta):
                 kind = "moment" if isinstance(means, dt.datetime) else "duration"
                 found.setdefault(f"{kind} {since // dt.timedelta(microseconds=1)}", []).append(place)
         return found
 
-    def _check_whole(self, levels: Sequence[Any]) -> None:
+    def _check_integers(self, levels: Sequence[Any]) -> None:
         for level in levels:
-            if isinstance(level, int) and abs(level) > _WHOLE:
+            if isinstance(level, int) and abs(level) > _MAX_EXACT_INTEGER:
                 what = "cannot be exported to SQL: a level that numbers of 64 bits do not tell from others"
                 remedy = "fit it as text, or export it to python"
                 raise InputError(what, column=self.name, value=level, remedy=remedy)
 
-    def keys(self, levels: Sequence[Any]) -> list[tuple[str, int]]:
+    def level_keys(self, levels: Sequence[Any]) -> list[tuple[str, int]]:
         """What each level is called in the query, and its place; a truth is a word, or a number."""
-        sort, out = _sort(levels), []
+        sort, out = _level_type(levels), []
         for place, level in enumerate(levels):
             if sort is bool:
-                out += [(f"'{word}'", place) for word in _WORDS[level]]
+                out += [(f"'{word}'", place) for word in _BOOLEAN_WORDS[level]]
             elif sort is float:
-                out.append((number(level), place))
+                out.append((format_number(level), place))
             elif sort is str:
-                out.append((self.words.string(level + self.words.end), place))
+                out.append((self.syntax.quote_string(level + self.syntax.exact_text_end), place))
             else:
-                out.append((self._moment(level, str(sort)), place))
+                out.append((self._timestamp_literal(level, str(sort)), place))
         if sort is str:
-            alone = {x: places[0] for x, places in self._meant(levels).items() if len(places) == 1}
-            out += [(self._tag(self.words.double(number(x))), place) for x, place in alone.items()]
-            out += [(f"'{_TRUTH}{word}'", place) for word, place in self._truths(levels).items()]
-            out += [(f"'{text}'", places[0]) for text, places in self._meant_times(levels).items() if len(places) == 1]
+            alone = {x: places[0] for x, places in self._number_levels(levels).items() if len(places) == 1}
+            out += [(self._tag(self.syntax.cast_double(format_number(x))), place) for x, place in alone.items()]
+            out += [(f"'{_BOOLEAN_TAG}{word}'", place) for word, place in self._boolean_levels(levels).items()]
+            out += [(f"'{text}'", places[0]) for text, places in self._time_levels(levels).items() if len(places) == 1]
         return out
 
-    def _moment(self, level: dict[str, Any], sort: str) -> str:
+    def _timestamp_literal(self, level: dict[str, Any], sort: str) -> str:
         when = _EPOCH + dt.timedelta(microseconds=level["value"])
         text = f"{when:%Y-%m-%d}" if sort == "day" else when.isoformat(" ", "microseconds")
-        return getattr(self.words, sort).replace("{}", f"'{text}'")
+        return getattr(self.syntax, sort).replace("{}", f"'{text}'")
 
 
 def _portable(pattern: str) -> str:
@@ -360,12 +376,12 @@ def _other_formats(how: dict[str, Any]) -> list[str]:
     return out
 
 
-def _short(x: float) -> float:
+def _to_float32(x: float) -> float:
     """A number to 32 bits."""
     return float(np.float32(x))
 
 
-def _sort(levels: Sequence[Any]) -> Any:
+def _level_type(levels: Sequence[Any]) -> Any:
     """Of what type levels are: of a moment and of a day their own name, and None if they are of several."""
     sorts = {level["type"] if isinstance(level, dict) else type(level) for level in levels} or {str}
     if sorts <= {int, float}:

@@ -3,8 +3,8 @@
 A value that is used twice is thus computed once, where a database would copy the expression; what no later layer needs
 is not passed on.
 
->>> layers = Layers(words("duckdb"), "t")
->>> x = layers.read(layers.column("x"))
+>>> layers = Layers(syntax_of("duckdb"), "t")
+>>> x = layers.add_read(layers.column("x"))
 >>> y = layers.join(x, ["1", "2"]).numbers([10, 20])
 >>> print(layers.sql([(f"{y} + {x}", '"z"')]))
 WITH l0 AS (SELECT t0."x" AS q1 FROM t AS t0),
@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from candide.errors import InputError
-from candide.export.sql.words import Words, number, words
+from candide.export.sql.words import SqlSyntax, format_number, syntax_of
 
-__all__ = ["Join", "Layers", "words"]
+__all__ = ["Join", "Layers", "syntax_of"]
 
-_JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
-_JOINED = 500  # and about as many columns of them: beside those of other layers no more than databases have
-_FEW = 200  # values that are compared one by one: a microsecond, where a table more to join is one more plan
+_MAX_JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
+_MAX_JOINED_COLUMNS = 500  # and about as many columns of them: beside those of other layers no more than databases have
+_MAX_COMPARED = 200  # values that are compared one by one: a microsecond, where a table more to join is one more plan
 _NAME = re.compile(r"\bq\d+\b")
 
 
@@ -42,7 +42,7 @@ class _Constants:
 
     def numbers(self, values: Sequence[float]) -> str:
         """The same, of numbers."""
-        return self._column(list(map(number, values)), self.layers.words.number)
+        return self._column(list(map(format_number, values)), self.layers.syntax.number)
 
     def _column(self, values: Sequence[str], kind: str) -> str:
         raise NotImplementedError
@@ -53,38 +53,38 @@ class Join(_Constants):
     """One that is joined: every row of the query finds at most one of its rows."""
 
     name: str
-    own: str  # its key
+    key_column: str  # its key
     keys: Sequence[str]
     width: int  # about how many columns it will have
     columns: dict[str, Sequence[str]] = field(default_factory=dict)
-    _known: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _column_names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def _column(self, values: Sequence[str], kind: str) -> str:
         known = tuple(values)
         if kind != "INT":
-            known = (self.layers.words.double(known[0]), *known[1:])  # a column has the type of its first value
-        if known not in self._known:
-            self._known[known] = name = self.layers.name_beside(self.own)
+            known = (self.layers.syntax.cast_double(known[0]), *known[1:])  # a column has the type of its first value
+        if known not in self._column_names:
+            self._column_names[known] = name = self.layers.new_name_beside(self.key_column)
             self.columns[name] = known
-        return self._known[known]
+        return self._column_names[known]
 
     def sql(self, chosen: Sequence[str]) -> str:
         held = [self.columns[name] for name in chosen]
         rows = list(zip(self.keys, *held, strict=True))
-        table = self.layers.words.values(self.name, [self.own, *chosen], rows)
-        return f"\n  LEFT JOIN {table} ON {self.own} = {self.key}"
+        table = self.layers.syntax.values_table(self.name, [self.key_column, *chosen], rows)
+        return f"\n  LEFT JOIN {table} ON {self.key_column} = {self.key}"
 
 
 @dataclass
-class Listed(_Constants):
+class ConstantList(_Constants):
     """One by whole numbers whose columns are lists, for a database that plans long over many joined tables."""
 
-    places: Sequence[int]
+    keys: Sequence[int]
 
     def _column(self, values: Sequence[str], kind: str) -> str:
-        first, held = min(self.places), dict(zip(self.places, values, strict=True))
-        every = [held.get(place, "NULL") for place in range(first, max(self.places) + 1)]
-        return self.layers.let(self.layers.words.listed(f"{self.key} - {first}", every, kind))
+        first, held = min(self.keys), dict(zip(self.keys, values, strict=True))
+        every = [held.get(place, "NULL") for place in range(first, max(self.keys) + 1)]
+        return self.layers.add_value(self.layers.syntax.list_item(f"{self.key} - {first}", every, kind))
 
 
 @dataclass
@@ -95,63 +95,63 @@ class _Layer:
     def is_full(self, width: int) -> bool:
         """Whether there is no room for one more table in it."""
         joined = sum(join.width for join in self.joins)
-        return bool(self.joins) and (len(self.joins) >= _JOINS or joined + width > _JOINED)
+        return bool(self.joins) and (len(self.joins) >= _MAX_JOINS or joined + width > _MAX_JOINED_COLUMNS)
 
 
 class Layers:
     """The values of a query, each in its layer."""
 
-    def __init__(self, words: Words, table: str):
-        self.words, self.table = words, table
+    def __init__(self, syntax: SqlSyntax, table: str):
+        self.syntax, self.table = syntax, table
         self._layers = [_Layer()]
         self._depth: dict[str, int] = {}
-        self._known: dict[str, str] = {}
+        self._expression_names: dict[str, str] = {}
         self._count = 0
 
     def column(self, name: str) -> str:
         """A column of the table; by the table too, for SQLite takes a quoted name that it does not know for a text."""
-        return f"t0.{self.words.quoted(name)}"
+        return f"t0.{self.syntax.quote(name)}"
 
-    def read(self, expression: str) -> str:
+    def add_read(self, expression: str) -> str:
         """The name of an expression of the table's own columns."""
-        if expression not in self._known:
-            self._known[expression] = name = self._name()
+        if expression not in self._expression_names:
+            self._expression_names[expression] = name = self._name()
             self._depth[name] = 0
             self._layers[0].values[name] = expression
-        return self._known[expression]
+        return self._expression_names[expression]
 
-    def let(self, expression: str) -> str:
+    def add_value(self, expression: str) -> str:
         """The name of an expression of names."""
         if _NAME.fullmatch(expression):
             return expression
-        if expression not in self._known:
-            self._known[expression] = name = self.name_at(expression)
+        if expression not in self._expression_names:
+            self._expression_names[expression] = name = self.new_name_for(expression)
             self._layers[self._depth[name]].values[name] = expression
-        return self._known[expression]
+        return self._expression_names[expression]
 
-    def by_key(self, key: str, keys: Sequence[str]) -> Join | Listed:
+    def join_by_key(self, key: str, keys: Sequence[str]) -> Join | ConstantList:
         """A table of constants by a value, which is a name; its keys are spelled."""
-        if self.words.position and len(keys) <= _FEW:
-            place = self.let(self.words.position.format(", ".join(keys), key))
-            return Listed(self, place, range(1, len(keys) + 1))
+        if self.syntax.position and len(keys) <= _MAX_COMPARED:
+            place = self.add_value(self.syntax.position.format(", ".join(keys), key))
+            return ConstantList(self, place, range(1, len(keys) + 1))
         return self.join(key, keys)
 
     def join(self, key: str, keys: Sequence[str], width: int = 1) -> Join:
         """A table of constants by a key, which is an expression of names; columns are added to it."""
-        own = self.name_at(key)
+        own = self.new_name_for(key)
         while self._layer(self._depth[own]).is_full(width):
             self._depth[own] += 1
         found = Join(self, key, f"j{own[1:]}", own, keys, width)
         self._layers[self._depth[own]].joins.append(found)
         return found
 
-    def by_code(self, code: str, codes: Sequence[int], width: int = 1) -> Join | Listed:
+    def join_by_code(self, code: str, codes: Sequence[int], width: int = 1) -> Join | ConstantList:
         """A table of constants by a whole number, which is a name."""
-        if self.words.list:
-            return Listed(self, code, codes)
+        if self.syntax.list:
+            return ConstantList(self, code, codes)
         return self.join(code, list(map(str, codes)), width)
 
-    def name_at(self, expression: str) -> str:
+    def new_name_for(self, expression: str) -> str:
         """A new name, in the first layer that knows all names of an expression."""
         name = self._name()
         self._depth[name] = self.depth(expression)
@@ -162,7 +162,7 @@ class Layers:
         """The first layer that knows all names of an expression."""
         return 1 + max(map(self._depth.__getitem__, self._names_in(expression)), default=-1)
 
-    def name_beside(self, other: str) -> str:
+    def new_name_beside(self, other: str) -> str:
         """A new name, in the layer of another."""
         name = self._name()
         self._depth[name] = self._depth[other]
@@ -186,12 +186,12 @@ class Layers:
         needed = self._names_in(*(expression for expression, _ in chosen))
         found: list[str] = []
         for i in range(len(self._layers) - 1, -1, -1):
-            text, needed = self._spelled(i, needed)
+            text, needed = self._layer_sql(i, needed)
             found.append(text)
         last = f"SELECT {', '.join(f'{expression} AS {name}' for expression, name in chosen)}"
         return "WITH " + ",\n".join(reversed(found)) + f"\n{last} FROM l{len(self._layers) - 1}"
 
-    def _spelled(self, i: int, needed: set[str]) -> tuple[str, set[str]]:
+    def _layer_sql(self, i: int, needed: set[str]) -> tuple[str, set[str]]:
         """A layer, and the names that it needs of the one below."""
         layer = self._layers[i]
         own = {name: text for name, text in layer.values.items() if name in needed}
@@ -199,11 +199,11 @@ class Layers:
         joins = [(join, some) for join in layer.joins if (some := [name for name in join.columns if name in needed])]
         chosen = [*passed, *(name for _, some in joins for name in some)]
         chosen += [f"{text} AS {name}" for name, text in own.items()]
-        if len(chosen) > self.words.widest:
-            what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.words.name} has"
+        if len(chosen) > self.syntax.max_columns:
+            what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.syntax.name} has"
             raise InputError(what, value=len(chosen), remedy="export it to python or js")
         source = (f"{self.table} AS t0" if i == 0 else f"l{i - 1}") + "".join(join.sql(some) for join, some in joins)
-        line, fence = "\n  " if joins else " ", f" {self.words.fence}" if self.words.fence else ""
+        line, fence = "\n  " if joins else " ", f" {self.syntax.fence}" if self.syntax.fence else ""
         text = f"l{i} AS (SELECT {', '.join(chosen) or '1 AS q0'}{line}FROM {source}{fence})"
         under = {*passed, *self._names_in(*own.values(), *(join.key for join, _ in joins))} if i else set()
         return text, under

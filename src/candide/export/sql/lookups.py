@@ -3,12 +3,12 @@
 The code of a value comes first, by a join for levels and by comparisons for numbers. With it, all that the model says
 of the column comes from one table of constants, which has a row for every code: for new levels and for no value too.
 
->>> from candide.export.sql.layers import words
->>> layers = Layers(words("duckdb"), "t")
->>> age = Cells(Column(layers, {"name": "age", "kind": "number"}), [{"read": "grid", "edges": [27, 41]}])
+>>> from candide.export.sql.layers import syntax_of
+>>> layers = Layers(syntax_of("duckdb"), "t")
+>>> age = CellLookup(QueryColumn(layers, {"name": "age", "kind": "number"}), [{"read": "grid", "edges": [27, 41]}])
 >>> age.codes({"read": "grid", "edges": [41]})
 [-1, 0, 0, 1]
->>> search("x", [27.0, 41.0])
+>>> count_edges_below("x", [27.0, 41.0])
 'CASE WHEN x <= 41e0 THEN CASE WHEN x <= 27e0 THEN 0 ELSE 1 END ELSE 2 END'
 """
 
@@ -18,20 +18,20 @@ from typing import Any
 
 import numpy as np
 
-from candide.export.scorer.numbers import below, numbers
-from candide.export.sql.columns import Column
-from candide.export.sql.layers import Join, Layers, Listed
-from candide.export.sql.words import number
+from candide.export.scorer.numbers import count_below, decode_numbers
+from candide.export.sql.columns import QueryColumn
+from candide.export.sql.layers import ConstantList, Join, Layers
+from candide.export.sql.words import format_number
 
-__all__ = ["Cells", "Known", "Layers", "lines", "search"]
+__all__ = ["CellLookup", "KnownLevels", "Layers", "count_edges_below", "line_segments"]
 
-ABSENT = -1
+MISSING_CODE = -1
 
 
 class _Lookup:
     """The rows of a column: first that of no value."""
 
-    def __init__(self, column: Column, n: int):
+    def __init__(self, column: QueryColumn, n: int):
         self.column, self.layers, self.n = column, column.layers, n  # n: of the codes from 0
         self.width = 1  # of the table, about
 
@@ -40,8 +40,8 @@ class _Lookup:
         raise NotImplementedError
 
     @cached_property
-    def _table(self) -> Join | Listed:
-        return self.layers.by_code(self._code, range(ABSENT, self.n), self.width)
+    def _table(self) -> Join | ConstantList:
+        return self.layers.join_by_code(self._code, range(MISSING_CODE, self.n), self.width)
 
     def column_of(self, values: Sequence[float]) -> str:
         """The name of what is looked up: a number for each row."""
@@ -52,62 +52,64 @@ class _Lookup:
         return self._table.codes([code if 0 <= code < n else None for code in codes])
 
 
-class Cells(_Lookup):
+class CellLookup(_Lookup):
     """The cells of numbers: those between the edges of all ways in which the column is read."""
 
-    def __init__(self, column: Column, reads: Sequence[dict[str, Any]]):
+    def __init__(self, column: QueryColumn, reads: Sequence[dict[str, Any]]):
         self.edges = sorted({edge for read in reads for edge in _edges(read)})
         super().__init__(column, len(self.edges) + 1)
 
     @cached_property
     def _code(self) -> str:
-        x = self.column.x
-        return self.layers.let(f"CASE WHEN {x} IS NULL THEN {ABSENT} ELSE {search(x, self.edges)} END")
+        x = self.column.number_name
+        return self.layers.add_value(
+            f"CASE WHEN {x} IS NULL THEN {MISSING_CODE} ELSE {count_edges_below(x, self.edges)} END"
+        )
 
     def codes(self, read: dict[str, Any]) -> list[int]:
         """The code by one way to read of every row."""
         own = _edges(read)
-        return [ABSENT, *(below(own, edge) for edge in self.edges), len(own)]
+        return [MISSING_CODE, *(count_below(own, edge) for edge in self.edges), len(own)]
 
     def score(self, read: dict[str, Any], scores: Sequence[float]) -> str:
         """The name of a normal score: the straight line through the values, 0 where there is none."""
         at = np.array(self.codes(read))[1:]
-        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in lines(_edges(read), scores))
-        return self.layers.let(f"COALESCE({a} + {b} * ({self.column.x} - {c}), 0e0)")
+        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in line_segments(_edges(read), scores))
+        return self.layers.add_value(f"COALESCE({a} + {b} * ({self.column.number_name} - {c}), 0e0)")
 
 
-class Known(_Lookup):
+class KnownLevels(_Lookup):
     """The levels of a column, and after them all others."""
 
-    def __init__(self, column: Column):
-        self.levels = column.about.get("levels", [])
+    def __init__(self, column: QueryColumn):
+        self.levels = column.schema.get("levels", [])
         super().__init__(column, len(self.levels) + 1)
 
     @cached_property
     def _code(self) -> str:
-        key = self.column.key(self.levels)
-        new = f"CASE WHEN {key} IS NULL THEN {ABSENT} ELSE {self.n - 1} END"
+        key = self.column.level_key(self.levels)
+        new = f"CASE WHEN {key} IS NULL THEN {MISSING_CODE} ELSE {self.n - 1} END"
         if not self.levels:
-            return self.layers.let(new)
-        keys = self.column.keys(self.levels)
-        place = self.layers.by_key(key, [spelled for spelled, _ in keys]).codes([place for _, place in keys])
-        return self.layers.let(f"COALESCE({place}, {new})")
+            return self.layers.add_value(new)
+        keys = self.column.level_keys(self.levels)
+        place = self.layers.join_by_key(key, [spelled for spelled, _ in keys]).codes([place for _, place in keys])
+        return self.layers.add_value(f"COALESCE({place}, {new})")
 
     def codes(self, read: dict[str, Any]) -> list[int]:
         own = {place: code for code, place in enumerate(read["levels"])}
-        return [ABSENT, *(own.get(place, len(own)) for place in range(self.n))]
+        return [MISSING_CODE, *(own.get(place, len(own)) for place in range(self.n))]
 
 
 def _edges(read: dict[str, Any]) -> list[float]:
-    return numbers(read["edges"] if read["read"] == "grid" else read["values"])
+    return decode_numbers(read["edges"] if read["read"] == "grid" else read["values"])
 
 
-def lines(knots: Sequence[float], values: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def line_segments(knots: Sequence[float], values: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The straight lines through knots, level beyond the ends: of each its value at its start, its slope, its start.
 
     Knots so close that no number is as steep have a step between them, to the value of the second.
 
-    >>> [one.tolist() for one in lines([0.0, 2.0, 4.0], [1.0, 2.0, 6.0])]
+    >>> [one.tolist() for one in line_segments([0.0, 2.0, 4.0], [1.0, 2.0, 6.0])]
     [[1.0, 1.0, 2.0, 6.0], [0.0, 0.5, 2.0, 0.0], [0.0, 0.0, 2.0, 4.0]]
     """
     at, own = np.array(knots), np.array(values)
@@ -119,11 +121,11 @@ def lines(knots: Sequence[float], values: Sequence[float]) -> tuple[np.ndarray, 
     return base, slope, np.concatenate([at[:1], at[:-1], at[-1:]])
 
 
-def search(x: str, edges: Sequence[float], low: int = 0, high: int | None = None) -> str:
+def count_edges_below(x: str, edges: Sequence[float], low: int = 0, high: int | None = None) -> str:
     """How many of ascending edges lie below a number, by halves."""
     high = len(edges) if high is None else high
     if low == high:
         return str(low)
     middle = (low + high) // 2
-    left, right = search(x, edges, low, middle), search(x, edges, middle + 1, high)
-    return f"CASE WHEN {x} <= {number(edges[middle])} THEN {left} ELSE {right} END"
+    left, right = count_edges_below(x, edges, low, middle), count_edges_below(x, edges, middle + 1, high)
+    return f"CASE WHEN {x} <= {format_number(edges[middle])} THEN {left} ELSE {right} END"

@@ -1,7 +1,7 @@
 """A model as one SELECT: the label and the probability of every class, for each row of a table.
 
 >>> from candide.demo import garden
->>> text = select(Fitted(garden()), dialect="sqlite", table="plants", keep=["bed"])
+>>> text = write_select(FittedModel(garden()), dialect="sqlite", table="plants", kept_columns=["bed"])
 >>> text.splitlines()[0][:40], text.count("LEFT JOIN")
 ('-- A model exported by Candide. Made by ', 4)
 """
@@ -13,46 +13,46 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from candide import wording
+from candide import formatting
+from candide.data.notes import Note, issue_warnings
 from candide.errors import InputError
-from candide.export.joined import MARK
-from candide.export.parameters import parameters
-from candide.export.sql.answer import decision, probabilities
+from candide.export.joined import EXPORT_MARKER
+from candide.export.parameters import export_parameters
+from candide.export.sql.answer import add_decision, add_probabilities
 from candide.export.sql.layers import Layers
 from candide.export.sql.rules import RULES
-from candide.export.sql.scoring import Scoring
-from candide.export.sql.words import Words, number, words
-from candide.model.fitted import Fitted
-from candide.rows.remarks import Remark, warn
+from candide.export.sql.scoring import ScoringQuery
+from candide.export.sql.words import SqlSyntax, format_number, syntax_of
+from candide.model.fitted import FittedModel
 
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
 
 
-def select(fitted: Fitted, *, dialect: str = "", table: str = "", keep: Sequence[str] = ()) -> str:
+def write_select(fitted: FittedModel, *, dialect: str = "", table: str = "", kept_columns: Sequence[str] = ()) -> str:
     """The text of a query; ``keep`` names columns of the table that stand before the prediction."""
-    spelled = words(dialect)
+    spelled = syntax_of(dialect)
     if not table:
         raise InputError("a query needs a table", value=table, remedy="name it: table=... (--table)")
-    keep, found = [keep] if isinstance(keep, str) else keep, parameters(fitted)
+    kept_columns, found = [kept_columns] if isinstance(kept_columns, str) else kept_columns, export_parameters(fitted)
     _check_columns([str(column["name"]) for column in found["columns"]], spelled)
     layers = Layers(spelled, _table(table, spelled))
-    names = _names(keep, found["classes"], spelled)
-    kept = [layers.read(layers.column(name)) for name in keep]
-    scoring = Scoring(layers, found)
+    names = _names(kept_columns, found["classes"], spelled)
+    kept = [layers.add_read(layers.column(name)) for name in kept_columns]
+    scoring = ScoringQuery(layers, found)
     for part in found["parts"]:
         RULES[part["rule"]](scoring, part)
-    p, clear = probabilities(scoring)
-    label = decision(scoring, p, clear, [_label(value, spelled) for value in found["classes"]])
-    warn(_remarks(scoring))
-    query = layers.sql(list(zip([*kept, label, *p], map(spelled.quoted, names), strict=True)))
-    return f"-- {MARK}\n{query}\n"
+    p, clear = add_probabilities(scoring)
+    label = add_decision(scoring, p, clear, [_label(value, spelled) for value in found["classes"]])
+    issue_warnings(_notes(scoring))
+    query = layers.sql(list(zip([*kept, label, *p], map(spelled.quote, names), strict=True)))
+    return f"-- {EXPORT_MARKER}\n{query}\n"
 
 
-def _names(keep: Sequence[str], classes: Sequence[Any], words: Words) -> list[str]:
+def _names(keep: Sequence[str], classes: Sequence[Any], words: SqlSyntax) -> list[str]:
     if "" in keep:
         raise InputError("a column to keep needs a name", value="", remedy="name it, or leave it out")
     names = [*keep, "prediction", *(f"p_{label}" for label in classes)]
-    same = [words.folded(name) for name in names]
+    same = [words.fold_case(name) for name in names]
     for at, name in enumerate(names):
         if names.count(name) > 1 or (at < len(keep) and same.count(same[at]) > 1):
             what = f"the query would have two columns {name!r}"
@@ -60,16 +60,16 @@ def _names(keep: Sequence[str], classes: Sequence[Any], words: Words) -> list[st
     return names
 
 
-def _check_columns(names: Sequence[str], words: Words) -> None:
+def _check_columns(names: Sequence[str], words: SqlSyntax) -> None:
     known: dict[str, str] = {}
     for name in names:
-        other = known.setdefault(words.folded(name), name)
+        other = known.setdefault(words.fold_case(name), name)
         if other != name:
             what = f"cannot be exported: {words.name} cannot tell it from {other!r}"
             raise InputError(what, column=name, value=other, remedy="rename one of them, and fit again")
 
 
-def _table(name: str, words: Words) -> str:
+def _table(name: str, words: SqlSyntax) -> str:
     """A table as it was named, with a schema or without; its name is quoted, so that it is not read in another case."""
     if _TEMPLATE.fullmatch(name.strip()):
         return name  # dbt fills it in
@@ -79,24 +79,26 @@ def _table(name: str, words: Words) -> str:
     try:
         found = exp.to_table(name, dialect=words.name)
     except (SqlglotError, ValueError):
-        return words.quoted(name)
+        return words.quote(name)
     for part in found.parts if not words.folds_table else ():
         if isinstance(part, exp.Identifier):
             part.set("quoted", True)
     return found.sql(words.name)
 
 
-def _label(value: Any, words: Words) -> str:
+def _label(value: Any, words: SqlSyntax) -> str:
     if isinstance(value, bool):
-        return words.truths[value]
+        return words.booleans[value]
     if isinstance(value, float):
-        return words.double(number(value))
-    return words.string(value) if isinstance(value, str) else str(value)
+        return words.cast_double(format_number(value))
+    return words.quote_string(value) if isinstance(value, str) else str(value)
 
 
-def _remarks(scoring: Scoring) -> list[Remark]:
+def _notes(scoring: ScoringQuery) -> list[Note]:
     said = "a row in which one of {} is missing has no prediction: {} columns are modelled together"
     return [
-        Remark("missing-together", said.format(wording.listing(some), len(some)), remedy="export it to python or js")
-        for some in scoring.whole
+        Note(
+            "missing-together", said.format(formatting.format_list(some), len(some)), remedy="export it to python or js"
+        )
+        for some in scoring.complete_groups
     ]

@@ -1,8 +1,8 @@
 """Words: what a scoring query spells in a way of its own in each database. Few, and text: a query has 100,000 numbers.
 
->>> words("postgres").double("x"), words("mysql").quoted("a `b"), words("sqlite").most("a", "b")
+>>> syntax_of("postgres").cast_double("x"), syntax_of("mysql").quote("a `b"), syntax_of("sqlite").greatest("a", "b")
 ('CAST(x AS DOUBLE PRECISION)', '`a ``b`', 'MAX(a, b)')
->>> print(words("bigquery").values("j", ["a", "b"], [("1", "2"), ("3", "4")]))
+>>> print(syntax_of("bigquery").values_table("j", ["a", "b"], [("1", "2"), ("3", "4")]))
 (SELECT * FROM UNNEST([STRUCT(1 AS a, 2 AS b), (3, 4)])) AS j
 """
 
@@ -13,36 +13,36 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from candide.engines.sql.dialects import duckdb, spark
-from candide.engines.sql.dialects.postgres import DAYS, IS_TEXT, SPANS, types_of
-from candide.engines.sql.dialects.table import dialect
-from candide.errors import InputError, unknown
+from candide.engines.sql.dialects.postgres import DAY_TYPES, IS_TEXT, SPAN_TYPES, type_names
+from candide.engines.sql.dialects.registry import get_dialect
+from candide.errors import InputError, unknown_name_error
 
-_LATER = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+_POSTGRES_DAYS = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
 _PG_TYPE = "PG_TYPEOF({{}}) = CAST('{}' AS REGTYPE)"
-_ZONED = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
+_TIME_ZONE_PATTERN = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
 _DASHED = "'^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$'"  # a date, perhaps with a time
-_NO_TEXT = "SUBSTR(CAST({} AS TEXT), 1, 0)"  # without which PostgreSQL would fail before it reads a row
+_EMPTY_TEXT = "SUBSTR(CAST({} AS TEXT), 1, 0)"  # without which PostgreSQL would fail before it reads a row
 _SPAN = "'^(-?[0-9]+ days?,? ?)?([-+]?[0-9]+:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$'"  # a time of day or a duration
-NEVER = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
+MIN_SCORE = -1e300  # the score of what cannot be; some of them add up without leaving the range of numbers
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """A number as a double: without an exponent it would be a decimal; nothing is infinite in a query."""
     if math.isinf(value):
-        value = math.copysign(NEVER, value)
+        value = math.copysign(MIN_SCORE, value)
     text = repr(float(value))
     return text if "e" in text else f"{text.removesuffix('.0')}e0"
 
 
 @dataclass(frozen=True)
-class Words:
+class SqlSyntax:
     """The words of a dialect; ``name`` is sqlglot's for it. In a template ``{}`` is what it is said of."""
 
     name: str
     number: str = "DOUBLE"  # the type
     text: str = "CAST({} AS VARCHAR)"
-    letters: str = "{}"  # a text, to be compared letter by letter whatever the collation of its column
-    end: str = ""  # of such a text, where blanks at the end make no difference
+    exact_text: str = "{}"  # a text, to be compared letter by letter whatever the collation of its column
+    exact_text_end: str = ""  # of such a text, where blanks at the end make no difference
     utc: str = "{}"  # a time, where it may have a zone
     days: str = ""  # of a date or a time, since 1970
     clock: str = ""  # days of a text that is a time of day or a duration, NULL of another
@@ -58,19 +58,19 @@ class Words:
     list: str = ""  # what is at a place, from 0 on, of a list of constants, where that is quicker than such a table
     is_short: str = ""  # whether a column holds numbers of 32 bits, which are what their decimals spell
     is_nested: str = ""  # whether a column holds lists or structures
-    fail: str = ""  # what ends the query with a message {what} in the place of a value {} of some {type}
+    raise_error: str = ""  # what ends the query with a message {what} in the place of a value {} of some {type}
     is_time: str = ""  # whether a column holds times of day or durations, or dates where ``is_day`` says which
     is_day: str = "FALSE"
-    whole: str = "CAST(CAST(ROUND({}) AS BIGINT) AS VARCHAR)"  # a number as the text of a whole one
-    is_truth: str = ""  # whether a column holds truths
+    integer_text: str = "CAST(CAST(ROUND({}) AS BIGINT) AS VARCHAR)"  # a number as the text of a whole one
+    is_boolean: str = ""  # whether a column holds truths
     is_text: str = ""  # whether a column holds text; without it the columns that the model read from text do
-    folds: bool = True  # whether names that differ by case only are the same, even in quotes
+    folds_columns: bool = True  # whether names that differ by case only are the same, even in quotes
     national: bool = False  # whether text of any script has a mark of its own
     folds_table: bool = False  # whether a table made without quotes is not found by its name in quotes
-    longest: int = 1000  # bytes of a name that are heeded
-    widest: int = 1600  # columns in one SELECT
-    truths: tuple[str, str] = ("FALSE", "TRUE")
-    joined: str = "({} || {})"  # two texts; NULL if one is
+    max_name_length: int = 1000  # bytes of a name that are heeded
+    max_columns: int = 1600  # columns in one SELECT
+    booleans: tuple[str, str] = ("FALSE", "TRUE")
+    concat: str = "({} || {})"  # two texts; NULL if one is
     dates_of_text: bool = True
     fits: str = ""  # whether a text {} matches a regular {pattern}
     like: str = ""  # in its place, whether it matches one with classes of characters, where * is any text
@@ -78,48 +78,48 @@ class Words:
     array: str = "[{}]"  # a list of values
     dot: str = ""  # of such a list and of constants, where that is quicker than a long sum
 
-    def quoted(self, name: str) -> str:
+    def quote(self, name: str) -> str:
         """A name, whatever is in it."""
-        dialect(self.name).check_name(name)
+        get_dialect(self.name).check_name(name)
         return exp.to_identifier(name, quoted=True).sql(self.name)
 
-    def folded(self, name: str) -> str:
+    def fold_case(self, name: str) -> str:
         """What is the same for names that are the same to the database."""
-        held = name.encode("utf-8", "surrogatepass")[: self.longest].decode("utf-8", "ignore")
-        return held.casefold() if self.folds else held
+        held = name.encode("utf-8", "surrogatepass")[: self.max_name_length].decode("utf-8", "ignore")
+        return held.casefold() if self.folds_columns else held
 
-    def string(self, text: str) -> str:
+    def quote_string(self, text: str) -> str:
         """A text in a query."""
         if "\0" in text:
             raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
         if self.national:
             return exp.National(this=text).sql(self.name)
-        parts = [exp.Literal.string(part).sql(self.name) for part in dialect(self.name).parts(text)]
+        parts = [exp.Literal.string(part).sql(self.name) for part in get_dialect(self.name).split_literal(text)]
         return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
 
     @property
-    def read(self) -> str:
+    def read_number(self) -> str:
         """The number of any value, NULL where it is none; without it the database has an error of its own."""
-        return dialect(self.name).read
+        return get_dialect(self.name).number_template
 
-    def double(self, x: str) -> str:
+    def cast_double(self, x: str) -> str:
         return f"CAST({x} AS {self.number})"
 
-    def parsed(self, x: str) -> str:
+    def parse_number(self, x: str) -> str:
         """A value of the table as a number."""
-        return self.read.replace("{}", x) or self.double(x)
+        return self.read_number.replace("{}", x) or self.cast_double(x)
 
-    def typed(self, x: str, name: str) -> str:
+    def typed_number(self, x: str, name: str) -> str:
         """A value of the column ``name`` as a number, or as days where it is a date, a time or a duration."""
-        return dialect(self.name).typed_number(x, name) or self.double(x)
+        return get_dialect(self.name).typed_number(x, name) or self.cast_double(x)
 
-    def most(self, *values: str) -> str:
+    def greatest(self, *values: str) -> str:
         return f"{self.extremes[0]}({', '.join(values)})"
 
-    def least(self, *values: str) -> str:
+    def least_of(self, *values: str) -> str:
         return f"{self.extremes[1]}({', '.join(values)})"
 
-    def values(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    def values_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         """A table of constants, of rows whose values are spelled."""
         spelled = [", ".join(row) for row in rows]
         held = {
@@ -131,7 +131,7 @@ class Words:
         }
         return self.table.format(name=name, **held)
 
-    def listed(self, place: str, values: Sequence[str], kind: str) -> str:
+    def list_item(self, place: str, values: Sequence[str], kind: str) -> str:
         """What is at a place of a list of constants of a type."""
         held = ",".join(values).replace("NULL", "null")
         return self.list.format(values=held, type=kind, place=place)
@@ -151,8 +151,8 @@ _SQLITE_CLOCK = (
     "CASE WHEN {} LIKE '%day%' THEN CAST({} AS REAL) ELSE 0e0 END "
     f"+ CASE WHEN {_REST} LIKE '-%' THEN -1e0 ELSE 1e0 END * {_CLOCK} / 86400e0 END"
 )
-_WORDS = (
-    Words(
+_SYNTAXES = (
+    SqlSyntax(
         "bigquery",
         number="FLOAT64",
         text="CAST({} AS STRING)",
@@ -161,9 +161,9 @@ _WORDS = (
         log1p=_HALVED,
         table="(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}",
     ),
-    Words(
+    SqlSyntax(
         "clickhouse",
-        folds=False,
+        folds_columns=False,
         number="Nullable(Float64)",
         text="CAST({} AS Nullable(String))",
         days="toUnixTimestamp64Micro(toDateTime64({}, 6, 'UTC')) / 864e8",
@@ -172,73 +172,73 @@ _WORDS = (
         fits="match({}, {pattern})",
         log1p="log1p({})",
     ),
-    Words(
+    SqlSyntax(
         "duckdb",
-        letters="({} COLLATE C)",
+        exact_text="({} COLLATE C)",
         utc=f"CASE WHEN {duckdb.IS_ZONED} "
-        f"OR (TYPEOF({{}}) = 'VARCHAR' AND REGEXP_MATCHES(CAST({{}} AS VARCHAR), {_ZONED})) "
+        f"OR (TYPEOF({{}}) = 'VARCHAR' AND REGEXP_MATCHES(CAST({{}} AS VARCHAR), {_TIME_ZONE_PATTERN})) "
         "THEN MAKE_TIMESTAMP(EPOCH_US(TRY_CAST({} AS TIMESTAMPTZ))) ELSE TRY_CAST({} AS TIMESTAMP) END",
         days="EPOCH({}) / 86400e0",
         log1p=_HALVED,
         clock=f"CASE WHEN REGEXP_MATCHES({{}}, {_SPAN}) THEN EPOCH(TRY_CAST({{}} AS INTERVAL)) / 86400e0 END",
         is_nested=r"REGEXP_MATCHES(TYPEOF({}), '\]$|^(STRUCT|MAP|UNION)')",
-        fail="ERROR({what})",
+        raise_error="ERROR({what})",
         is_time="REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIME|INTERVAL)')",
         is_day="REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIMESTAMP)')",
         is_short="TYPEOF({}) = 'FLOAT'",
-        is_truth="TYPEOF({}) = 'BOOLEAN'",
+        is_boolean="TYPEOF({}) = 'BOOLEAN'",
         is_text="REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')",
         is_date_text=f"REGEXP_MATCHES({{}}, {_DASHED})",
         dot="LIST_DOT_PRODUCT({}, [{}])",
         fits="REGEXP_MATCHES({}, {pattern})",
     ),
-    Words(
+    SqlSyntax(
         "mysql",
         text="CAST({} AS CHAR) COLLATE utf8mb4_0900_bin",
         days="TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME(6))",
         fence="LIMIT 18446744073709551615",
         row="ROW({})",
-        joined="CONCAT({}, {})",
+        concat="CONCAT({}, {})",
         fits="REGEXP_LIKE({}, {pattern})",
     ),
-    Words(
+    SqlSyntax(
         "postgres",
-        folds=False,
-        longest=63,
+        folds_columns=False,
+        max_name_length=63,
         number="DOUBLE PRECISION",
-        letters='({} COLLATE "C")',
+        exact_text='({} COLLATE "C")',
         utc=f"CASE WHEN {_PG_TYPE.format('timestamptz')} "
-        f'OR ({IS_TEXT} AND CAST({{}} AS TEXT) COLLATE "C" ~ {_ZONED}) '
+        f'OR ({IS_TEXT} AND CAST({{}} AS TEXT) COLLATE "C" ~ {_TIME_ZONE_PATTERN}) '
         "THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' ELSE CAST({} AS TIMESTAMP) END",
         text="CAST({} AS TEXT)",
-        days=_LATER,
+        days=_POSTGRES_DAYS,
         log1p=_HALVED,
         fence="OFFSET 0",
-        clock=f'CASE WHEN {{}} COLLATE "C" ~ {_SPAN} THEN {_LATER.replace("{}", "CAST({} AS INTERVAL)")} END',
+        clock=f'CASE WHEN {{}} COLLATE "C" ~ {_SPAN} THEN {_POSTGRES_DAYS.replace("{}", "CAST({} AS INTERVAL)")} END',
         is_nested="CAST(PG_TYPEOF({}) AS TEXT) LIKE '%[]'",
-        fail=f"CAST(CAST(CAST({{what}} || {_NO_TEXT} AS INT) AS TEXT) AS {{type}})",
-        is_time=f"PG_TYPEOF({{}}) IN ({types_of(*SPANS, *DAYS)})",
-        is_day=f"PG_TYPEOF({{}}) IN ({types_of(*DAYS)})",
+        raise_error=f"CAST(CAST(CAST({{what}} || {_EMPTY_TEXT} AS INT) AS TEXT) AS {{type}})",
+        is_time=f"PG_TYPEOF({{}}) IN ({type_names(*SPAN_TYPES, *DAY_TYPES)})",
+        is_day=f"PG_TYPEOF({{}}) IN ({type_names(*DAY_TYPES)})",
         is_short=_PG_TYPE.format("real"),
-        is_truth=_PG_TYPE.format("boolean"),
+        is_boolean=_PG_TYPE.format("boolean"),
         is_text=IS_TEXT,
         fits='({} COLLATE "C" ~ {pattern})',
         is_date_text=f'{{}} COLLATE "C" ~ {_DASHED}',
     ),
-    Words(
+    SqlSyntax(
         "snowflake",
-        folds=False,
+        folds_columns=False,
         folds_table=True,
         days="DATE_PART(EPOCH_MICROSECOND, {}) / 864e8",
         fits="REGEXP_LIKE({}, {pattern})",
         log1p=_HALVED,
     ),
-    Words(
+    SqlSyntax(
         "spark",
         text="CAST({} AS STRING)",
-        utc=spark.UTC,
-        days=spark.DAYS,
+        utc=spark.UTC_SQL,
+        days=spark.DAYS_SQL,
         moment="CAST({} AS TIMESTAMP_NTZ)",
         log1p="LOG1P({})",
         array="ARRAY({})",
@@ -246,11 +246,11 @@ _WORDS = (
         position="ARRAY_POSITION(ARRAY({}), {})",
         list="GET(FROM_JSON('[{values}]', 'ARRAY<{type}>'), {place})",
         is_short="TYPEOF({}) = 'float'",
-        is_truth="TYPEOF({}) = 'boolean'",
+        is_boolean="TYPEOF({}) = 'boolean'",
         is_text="TYPEOF({}) LIKE 'string%'",  # with a collation or without
         fits="({} RLIKE {pattern})",
     ),
-    Words(
+    SqlSyntax(
         "sqlite",
         number="REAL",
         text="CAST({} AS TEXT)",
@@ -265,40 +265,40 @@ _WORDS = (
         is_text="TYPEOF({}) = 'text'",
         is_date_text="{} GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' "
         "AND DATE(SUBSTR({}, 1, 10), '+0 days') = SUBSTR({}, 1, 10)",  # else February may have 31 days
-        truths=("0", "1"),
+        booleans=("0", "1"),
         dates_of_text=False,
         like="{} GLOB {pattern}",
     ),
-    Words(
+    SqlSyntax(
         "trino",
         days="TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0",
         fits="REGEXP_LIKE({}, {pattern})",
     ),
-    Words(
+    SqlSyntax(
         "tsql",
         number="FLOAT(53)",
         text="CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2",
-        letters="({} + N'.')",
-        end=".",
+        exact_text="({} + N'.')",
+        exact_text_end=".",
         national=True,
         days="DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8",
         moment="CAST({} AS DATETIME2(6))",
         log="LOG",
         fence="ORDER BY (SELECT NULL) OFFSET 0 ROWS",
-        widest=4000,
-        joined="({} + {})",
-        truths=("0", "1"),
+        max_columns=4000,
+        concat="({} + {})",
+        booleans=("0", "1"),
         like="{} LIKE {pattern}",
     ),
 )
-DIALECTS = {one.name: one for one in _WORDS}
+SYNTAX_BY_DIALECT = {one.name: one for one in _SYNTAXES}
 
 
-def words(name: str) -> Words:
+def syntax_of(name: str) -> SqlSyntax:
     """The words of a dialect by its name."""
     if not name:
-        remedy = f"pass --dialect (dialect=...), one of {', '.join(DIALECTS)}"
+        remedy = f"pass --dialect (dialect=...), one of {', '.join(SYNTAX_BY_DIALECT)}"
         raise InputError("a query is in a dialect of SQL, and none is named", remedy=remedy)
-    if name not in DIALECTS:
-        raise unknown("dialect", name, DIALECTS)
-    return DIALECTS[name]
+    if name not in SYNTAX_BY_DIALECT:
+        raise unknown_name_error("dialect", name, SYNTAX_BY_DIALECT)
+    return SYNTAX_BY_DIALECT[name]

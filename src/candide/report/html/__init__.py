@@ -1,5 +1,5 @@
 """HTML: a page that needs nothing else, no network and no file beside it. Nothing is worked out here."""
 
-from candide.report.html.page import MOST, PageText, is_page, render, room, write
+from candide.report.html.page import MAX_PAGE_BYTES, PageText, is_page, page_size_limit, render_page, write_page
 
-__all__ = ["MOST", "PageText", "is_page", "render", "room", "write"]
+__all__ = ["MAX_PAGE_BYTES", "PageText", "is_page", "page_size_limit", "render_page", "write_page"]

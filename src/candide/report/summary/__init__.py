@@ -1,105 +1,111 @@
 """Summaries: what a model, a fit, scores, decisions and changes look like, as records of plain values.
 
 >>> from candide.demo import garden
->>> from candide.model.fitted import Fitted
->>> herbs = of_model(Fitted(garden()))
->>> [(one.label, round(one.share, 2)) for one in herbs.classes], herbs.columns[0].column, herbs.rows
+>>> from candide.model.fitted import FittedModel
+>>> herbs = summarize_model(FittedModel(garden()))
+>>> [(one.label, round(one.proportion, 2)) for one in herbs.classes], herbs.columns[0].column, herbs.rows
 ([('lavender', 0.33), ('sage', 0.33), ('thyme', 0.33)], 'leaf_mm', 300)
 """
 
 from candide.report.summary.changes import (
     AdaptSummary,
-    ChangeSummary,
+    ClassProportionSummary,
+    DiffSummary,
     MergeSummary,
-    ShareSummary,
+    ReweightSummary,
     UpdateSummary,
-    WeighSummary,
-    of_adapted,
-    of_changes,
-    of_merge,
-    of_update,
-    of_weigh,
+    summarize_adaptation,
+    summarize_diff,
+    summarize_merge,
+    summarize_reweight,
+    summarize_update,
 )
-from candide.report.summary.check import CheckSummary, of_check
+from candide.report.summary.check import CheckSummary, summarize_check
 from candide.report.summary.columns import ColumnSummary
-from candide.report.summary.compare import CompareSummary, DifferenceSummary, of_compared
-from candide.report.summary.drift import DriftSummary, of_drift
+from candide.report.summary.compare import CompareSummary, DifferenceSummary, summarize_settings
+from candide.report.summary.drift import DriftSummary, summarize_drift
 from candide.report.summary.models import (
     ClassSummary,
     DemoSummary,
     FitSummary,
     ModelSummary,
-    of_demo,
-    of_fit,
-    of_model,
+    summarize_demo,
+    summarize_fit,
+    summarize_model,
 )
-from candide.report.summary.page import Gap, PageSummary, ReportSummary, of_page
+from candide.report.summary.page import MissingSection, PageSummary, ReportSummary, summarize_page
 from candide.report.summary.rows import (
     DecisionSummary,
     RowsSummary,
     TextSummary,
-    of_decision,
-    of_rows,
-    of_text,
+    summarize_decision,
+    summarize_rows,
+    summarize_text,
 )
 from candide.report.summary.scores import (
     CurveSummary,
-    DecidedSummary,
+    HeldOutSummary,
     MetricSummary,
+    PolicySummary,
     ScoreSummary,
-    TrustSummary,
-    of_scores,
-    of_trust,
+    summarize_held_out,
+    summarize_scores,
 )
-from candide.report.summary.written import ExportSummary, PictureSummary, StateSummary, WrittenSummary, of_picture
+from candide.report.summary.written import (
+    ExportSummary,
+    PlotSummary,
+    ScoredFileSummary,
+    ServerStateSummary,
+    summarize_plot,
+)
 
 __all__ = [
     "AdaptSummary",
-    "ChangeSummary",
     "CheckSummary",
+    "ClassProportionSummary",
     "ClassSummary",
     "ColumnSummary",
     "CompareSummary",
     "CurveSummary",
-    "DecidedSummary",
     "DecisionSummary",
     "DemoSummary",
+    "DiffSummary",
     "DifferenceSummary",
     "DriftSummary",
     "ExportSummary",
     "FitSummary",
-    "Gap",
+    "HeldOutSummary",
     "MergeSummary",
     "MetricSummary",
+    "MissingSection",
     "ModelSummary",
     "PageSummary",
-    "PictureSummary",
+    "PlotSummary",
+    "PolicySummary",
     "ReportSummary",
+    "ReweightSummary",
     "RowsSummary",
     "ScoreSummary",
-    "ShareSummary",
-    "StateSummary",
+    "ScoredFileSummary",
+    "ServerStateSummary",
     "TextSummary",
-    "TrustSummary",
     "UpdateSummary",
-    "WeighSummary",
-    "WrittenSummary",
-    "of_adapted",
-    "of_changes",
-    "of_check",
-    "of_compared",
-    "of_decision",
-    "of_demo",
-    "of_drift",
-    "of_fit",
-    "of_merge",
-    "of_model",
-    "of_page",
-    "of_picture",
-    "of_rows",
-    "of_scores",
-    "of_text",
-    "of_trust",
-    "of_update",
-    "of_weigh",
+    "summarize_adaptation",
+    "summarize_check",
+    "summarize_decision",
+    "summarize_demo",
+    "summarize_diff",
+    "summarize_drift",
+    "summarize_fit",
+    "summarize_held_out",
+    "summarize_merge",
+    "summarize_model",
+    "summarize_page",
+    "summarize_plot",
+    "summarize_reweight",
+    "summarize_rows",
+    "summarize_scores",
+    "summarize_settings",
+    "summarize_text",
+    "summarize_update",
 ]

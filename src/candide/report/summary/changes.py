@@ -4,24 +4,24 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from candide.explain.compare import ClassMove, ColumnMove, Comparison, LevelMove
-from candide.model.fitted import Fitted
-from candide.report.record import Summary
-from candide.rows.table import Name
-from candide.tasks.adapt import Adapted
-from candide.tasks.update import Change, NewClass
-from candide.tasks.weighing import stale
+from candide.data.table import Name
+from candide.decisions.prior_shift import AdaptedModel
+from candide.explain.compare import ClassChange, ColumnChange, LevelChange, ModelComparison
+from candide.model.fitted import FittedModel
+from candide.operations.update import NewClass, UpdateResult
+from candide.report.records import Summary
+from candide.weighted.reweight import stale_notes
 
 
 @dataclass(frozen=True, repr=False)
-class ChangeSummary(Summary):
+class DiffSummary(Summary):
     """What moved between two models, most surprising first."""
 
     rows: tuple[int, int]
-    classes: tuple[ClassMove, ...]
-    columns: tuple[ColumnMove, ...]
-    levels: tuple[LevelMove, ...]
-    left_out: tuple[Name, ...]
+    classes: tuple[ClassChange, ...]
+    columns: tuple[ColumnChange, ...]
+    levels: tuple[LevelChange, ...]
+    skipped_columns: tuple[Name, ...]
     dates: frozenset[str] = frozenset()  # columns whose numbers are days since 1970
 
 
@@ -30,7 +30,7 @@ class UpdateSummary(Summary):
     """What counting rows into a model, or out of it, did."""
 
     model: str
-    done: str  # "counted into", "taken out of"
+    action: str  # "counted into", "taken out of"
     rows: int
     rows_in_model: int
     classes: Mapping[Any, float]  # weights
@@ -51,7 +51,7 @@ class MergeSummary(Summary):
 
 
 @dataclass(frozen=True, repr=False)
-class WeighSummary(Summary):
+class ReweightSummary(Summary):
     """Weights that were learned again."""
 
     model: str
@@ -61,46 +61,46 @@ class WeighSummary(Summary):
     output: str | None = None  # None: in the model's own file
 
 
-def of_changes(found: Comparison) -> ChangeSummary:
+def summarize_diff(comparison: ModelComparison) -> DiffSummary:
     """The summary of a comparison."""
-    return ChangeSummary(
-        found.rows,
-        tuple(found.classes),
-        tuple(found.columns),
-        tuple(found.levels),
-        tuple(found.left_out),
-        found.dates,
+    return DiffSummary(
+        comparison.rows,
+        tuple(comparison.classes),
+        tuple(comparison.columns),
+        tuple(comparison.levels),
+        tuple(comparison.skipped_columns),
+        comparison.dates,
     )
 
 
-def of_update(model: str, done: str, change: Change, output: str | None = None) -> UpdateSummary:
+def summarize_update(model: str, action: str, change: UpdateResult, output: str | None = None) -> UpdateSummary:
     """The summary of a change that was made to a model file, or is kept in another."""
-    after = change.fitted.census
+    after = change.fitted.counts
     weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
     return UpdateSummary(
-        model, done, change.rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.notes), output
+        model, action, change.n_rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.note_texts), output
     )
 
 
-def of_merge(models: Collection[Any], whole: Fitted, output: str, detail: str) -> MergeSummary:
+def summarize_merge(models: Collection[Any], merged: FittedModel, output: str, detail: str) -> MergeSummary:
     """The summary of a sum of models."""
-    return MergeSummary(len(models), whole.census.n_rows, output, detail, tuple(map(str, stale(whole))))
+    return MergeSummary(len(models), merged.counts.n_rows, output, detail, tuple(map(str, stale_notes(merged))))
 
 
-def of_weigh(model: str, change: Change, output: str | None = None) -> WeighSummary:
+def summarize_reweight(model: str, change: UpdateResult, output: str | None = None) -> ReweightSummary:
     """The summary of weights that were learned again."""
-    counted, voices = change.fitted.census.n_rows, change.fitted.voices
-    return WeighSummary(model, change.rows, counted, voices.said(counted) if voices else "", output)
+    counted, voices = change.fitted.counts.n_rows, change.fitted.term_weights
+    return ReweightSummary(model, change.n_rows, counted, voices.training_summary(counted) if voices else "", output)
 
 
-_NAIVE = (
+_NAIVE_BAYES_NOTE = (
     "naive Bayes is too sure where columns repeat each other, and then these shares are further off than they say: "
     "a weighted model (candide fit --model bayes) is not"
 )
 
 
 @dataclass(frozen=True)
-class ShareSummary:
+class ClassProportionSummary:
     """The share of a class before and after a model was adapted, and between which values the latter lies (95 %)."""
 
     label: Any
@@ -116,19 +116,19 @@ class AdaptSummary(Summary):
 
     model: str
     rows: int
-    shares: tuple[ShareSummary, ...]
+    class_proportions: tuple[ClassProportionSummary, ...]
     output: str | None
     notes: tuple[str, ...] = ()
 
 
-def of_adapted(model: str, found: Adapted, output: str | None = None) -> AdaptSummary:
+def summarize_adaptation(model: str, adaptation: AdaptedModel, output: str | None = None) -> AdaptSummary:
     """The summary of a model that was adapted."""
     each = []
-    for label, after in found.after.items():
-        half = 1.959964 * found.error[label]  # of a standard normal, 95 % lie within so many deviations
+    for label, after in adaptation.proportions_after.items():
+        half = 1.959964 * adaptation.standard_error[label]  # of a standard normal, 95 % lie within so many deviations
         low, high = max(after - half, 0.0), min(after + half, 1.0)
-        each.append(ShareSummary(label, found.before[label], after, low, high))
-    fitted = found.fitted
-    several = len(fitted.plan.columns) > 1 or any(part.holds == "documents" for part in fitted.plan.parts)
-    is_naive = fitted.voices is None and fitted.learned.curve is None and several
-    return AdaptSummary(model, found.rows, tuple(each), output, (_NAIVE,) if is_naive else ())
+        each.append(ClassProportionSummary(label, adaptation.proportions_before[label], after, low, high))
+    fitted = adaptation.fitted
+    several = len(fitted.plan.columns) > 1 or any(part.block_kind == "documents" for part in fitted.plan.parts)
+    is_naive = fitted.term_weights is None and fitted.unadjusted_model.calibrator is None and several
+    return AdaptSummary(model, adaptation.n_rows, tuple(each), output, (_NAIVE_BAYES_NOTE,) if is_naive else ())

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from candide.report.record import Summary
-from candide.rows.remarks import Remark
-from candide.tasks.check import Checked
+from candide.data.notes import Note
+from candide.monitoring.data_checks import CheckResult
+from candide.report.records import Summary
 
 
 @dataclass(frozen=True, repr=False)
@@ -15,11 +15,11 @@ class CheckSummary(Summary):
     target: str
     rows: int
     columns: int
-    findings: tuple[Remark, ...]
+    findings: tuple[Note, ...]
     notes: tuple[str, ...]
 
 
-def of_check(data: str, target: str, found: Checked) -> CheckSummary:
+def summarize_check(data: str, target: str, found: CheckResult) -> CheckSummary:
     """The summary of a check of some data."""
-    notes = tuple(map(str, found.remarks))
-    return CheckSummary(data, target, found.census.n_rows, len(found.columns), tuple(found.findings), notes)
+    notes = tuple(map(str, found.notes))
+    return CheckSummary(data, target, found.counts.n_rows, len(found.columns), tuple(found.findings), notes)

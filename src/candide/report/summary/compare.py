@@ -1,21 +1,21 @@
 """Comparisons: several settings beside each other, and which differences are more than chance.
 
->>> from candide.demo import rows
->>> from candide.tasks import compare
->>> plants, herb = rows(300, seed=0)
+>>> from candide.demo import garden_rows
+>>> from candide.operations import compare_settings
+>>> plants, herb = garden_rows(300, seed=0)
 >>> settings = {"naive": {"model": "naive"}, "again": {"model": "naive"}}
->>> of_compared(compare({**plants, "herb": herb}, "herb", settings, folds=3)).verdicts
+>>> summarize_settings(compare_settings({**plants, "herb": herb}, "herb", settings, folds=3)).conclusions
 ('again cannot be told from naive: no difference in accuracy, log loss or auc is more than chance',)
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from candide import wording
-from candide.report.record import Summary
-from candide.report.summary.scores import JUDGED_BY
-from candide.tasks.compare import Compared, Difference
-from candide.tasks.metrics import headline_of, titled
+from candide import formatting
+from candide.metrics.formulas import headline_titles, metric_title
+from candide.report.records import Summary
+from candide.report.summary.scores import HEADLINE_METRICS
+from candide.validation.comparison import MetricDifference, SettingsComparison
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class DifferenceSummary:
     mean: float
     low: float
     high: float
-    matters: bool
-    better: bool
+    is_significant: bool
+    is_better: bool
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,39 +40,42 @@ class CompareSummary(Summary):
     names: tuple[str, ...]
     metrics: Mapping[str, Mapping[str, float]]  # by setting, of all rows
     differences: tuple[DifferenceSummary, ...]  # of all but the first, against it
-    verdicts: tuple[str, ...]  # one for each but the first
-    metrics_of: Mapping[str, str]  # the class that a metric is of, or "macro"
+    conclusions: tuple[str, ...]  # one for each but the first
+    metric_classes: Mapping[str, str]  # the class that a metric is of, or "macro"
 
-    def title(self, metric: str) -> str:
+    def metric_title(self, metric: str) -> str:
         """The name of a metric as it is printed."""
-        return titled(metric, self.metrics_of)
+        return metric_title(metric, self.metric_classes)
 
 
-def of_compared(found: Compared) -> CompareSummary:
+def summarize_settings(comparison: SettingsComparison) -> CompareSummary:
     """The summary of a comparison."""
-    first, *others = found.names
+    first, *others = comparison.names
     each = tuple(
-        DifferenceSummary(d.name, d.metric, d.mean, d.low, d.high, d.matters, d.better) for d in found.differences
+        DifferenceSummary(d.name, d.metric, d.mean, d.low, d.high, d.is_significant, d.is_better)
+        for d in comparison.differences
     )
-    verdicts = tuple(_verdict(first, name, [d for d in found.differences if d.name == name]) for name in others)
-    totals = {name: one.metrics() for name, one in found.totals.items()}
-    one = found.validations[first]
-    of = headline_of(one.learned.fitted.labels.values)
-    return CompareSummary(one.total.n, len(one.folds), tuple(found.names), totals, each, verdicts, of)
+    verdicts = tuple(_conclude(first, name, [d for d in comparison.differences if d.name == name]) for name in others)
+    totals = {name: one.metrics() for name, one in comparison.totals.items()}
+    one = comparison.validations[first]
+    of = headline_titles(one.fit_result.fitted.labels.values)
+    return CompareSummary(one.total.n, len(one.folds), tuple(comparison.names), totals, each, verdicts, of)
 
 
-def _verdict(first: str, name: str, differences: list[Difference]) -> str:
+def _conclude(first: str, name: str, differences: list[MetricDifference]) -> str:
     """Which of two settings is the better one, in words, by the metrics by which a fit is judged."""
-    judged = [d for d in differences if d.metric in JUDGED_BY]
-    better, worse = ([_called(d) for d in judged if d.matters and d.better == sign] for sign in (True, False))
+    judged = [d for d in differences if d.metric in HEADLINE_METRICS]
+    better, worse = (
+        [_metric_name(d) for d in judged if d.is_significant and d.is_better == sign] for sign in (True, False)
+    )
     if better and worse:
-        return f"{name} is better than {first} in {wording.listing(better)}, worse in {wording.listing(worse)}"
+        return f"{name} is better than {first} in {formatting.format_list(better)}, worse in {formatting.format_list(worse)}"
     if better or worse:
-        return f"{name} is {'better' if better else 'worse'} than {first} in {wording.listing(better or worse)}"
-    names = [_called(d) for d in judged]
+        return f"{name} is {'better' if better else 'worse'} than {first} in {formatting.format_list(better or worse)}"
+    names = [_metric_name(d) for d in judged]
     told = f"{', '.join(names[:-1])} or {names[-1]}"
     return f"{name} cannot be told from {first}: no difference in {told} is more than chance"
 
 
-def _called(one: Difference) -> str:
+def _metric_name(one: MetricDifference) -> str:
     return one.metric.replace("_", " ")

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from candide.explain import terms
-from candide.explain.marks import Mark, marks
-from candide.explain.rows import Decision
-from candide.explain.terms import DocumentTerm
-from candide.report.record import Summary
-from candide.tasks.models import Model, fitted_of
+from candide.explain import words as terms
+from candide.explain.decisions import Decision
+from candide.explain.highlight import HighlightedText, highlight_document
+from candide.explain.words import DocumentWord
+from candide.report.records import Summary
+from candide.store.models import ModelLike, load_fitted
 
-_HEAD, _WORDS = 20, 10  # scored rows, and words of a document, for the eye
+_MAX_ROWS, _MAX_WORDS = 20, 10  # scored rows, and words of a document, for the eye
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,9 +22,9 @@ class DecisionSummary(Summary):
     label: Any
     decision: Decision
 
-    def nats_after(self, n: int) -> float:
+    def log_odds_after(self, n: int) -> float:
         """What all contributions but the ``n`` strongest come to."""
-        return sum(one.nats for one in self.decision.contributions[n:])
+        return sum(one.log_odds for one in self.decision.contributions[n:])
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,9 +33,9 @@ class TextSummary(Summary):
 
     prediction: Any
     probabilities: Mapping[Any, float]
-    words: tuple[DocumentTerm, ...]
-    marks: tuple[Mark, ...] = ()  # the document in pieces
-    against: Any = None  # the class next likely, over which the terms decided; None where there is no other
+    words: tuple[DocumentWord, ...]
+    highlights: tuple[HighlightedText, ...] = ()  # the document in pieces
+    runner_up: Any = None  # the class next likely, over which the terms decided; None where there is no other
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,31 +44,31 @@ class RowsSummary(Summary):
 
     rows: int
     columns: tuple[str, ...]
-    results: tuple[str, ...]  # those of the columns that the model added
-    head: tuple[tuple[Any, ...], ...]
+    result_columns: tuple[str, ...]  # those of the columns that the model added
+    first_rows: tuple[tuple[Any, ...], ...]
 
 
-def of_decision(row: int, label: Any, decision: Decision) -> DecisionSummary:
+def summarize_decision(row: int, label: Any, decision: Decision) -> DecisionSummary:
     """The summary of one row that was explained."""
     return DecisionSummary(row, label, decision)
 
 
-def of_text(model: Model, text: str) -> TextSummary:
+def summarize_text(model: ModelLike, text: str) -> TextSummary:
     """What a model makes of one document; its other columns are missing."""
-    fitted = fitted_of(model)
-    _, part = terms.text_part(fitted)
+    fitted = load_fitted(model)
+    _, part = terms.find_text_part(fitted)
     [column] = part.columns
     p = fitted.posterior({name: [text if name == column else None] for name in fitted.plan.columns})[0]
     shares = dict(zip(fitted.labels.values, p.tolist(), strict=True))
-    words = tuple(terms.document_terms(fitted, text, n=len(text)))
-    pieces = marks(text, words, part.event.tokens)  # type: ignore[attr-defined]
+    words = tuple(terms.document_words(fitted, text, limit=len(text)))
+    pieces = highlight_document(text, words, part.event.tokens)  # type: ignore[attr-defined]
     values = fitted.labels.values
-    against = values[terms.rivals(fitted, text)[1]] if len(values) > 1 else None
-    return TextSummary(values[int(p.argmax())], shares, words[:_WORDS], pieces, against)
+    against = values[terms.find_top_two_classes(fitted, text)[1]] if len(values) > 1 else None
+    return TextSummary(values[int(p.argmax())], shares, words[:_MAX_WORDS], pieces, against)
 
 
-def of_rows(table: Any) -> RowsSummary:
+def summarize_rows(table: Any) -> RowsSummary:
     """The summary of an Arrow table of scored rows."""
     names = tuple(table.column_names)
-    head = tuple(tuple(row.values()) for row in table.slice(0, _HEAD).to_pylist())
+    head = tuple(tuple(row.values()) for row in table.slice(0, _MAX_ROWS).to_pylist())
     return RowsSummary(table.num_rows, names, names[names.index("prediction") :], head)

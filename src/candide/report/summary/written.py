@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from candide.report.record import Summary
+from candide.report.records import Summary
 
 
 @dataclass(frozen=True, repr=False)
-class WrittenSummary(Summary):
+class ScoredFileSummary(Summary):
     """Scored rows in a file."""
 
     rows: int
@@ -16,7 +16,7 @@ class WrittenSummary(Summary):
 
 
 @dataclass(frozen=True, repr=False)
-class StateSummary(Summary):
+class ServerStateSummary(Summary):
     """What a server has learned, in a model file."""
 
     state: str  # the journal
@@ -25,13 +25,13 @@ class StateSummary(Summary):
 
 
 @dataclass(frozen=True, repr=False)
-class PictureSummary(Summary):
+class PlotSummary(Summary):
     """A picture of a model in a file."""
 
     model: str
-    what: str  # the kind of picture
+    plot_name: str  # the kind of picture
     output: str
-    drawn: Mapping[str, Any]  # what it shows: features, rows, a note
+    plot_facts: Mapping[str, Any]  # what it shows: features, rows, a note
     note: str | None = None
 
 
@@ -40,13 +40,13 @@ class ExportSummary(Summary):
     """A model in another language, in a file."""
 
     model: str
-    to: str  # the name of the target
-    what: str  # what that is called
+    target: str  # the name of the target
+    description: str  # what that is called
     output: str
-    bytes: int
+    size_bytes: int
 
 
-def of_picture(model: str, drawn: Mapping[str, Any], output: str, form: str) -> PictureSummary:
+def summarize_plot(model: str, drawn: Mapping[str, Any], output: str, image_format: str) -> PlotSummary:
     """The summary of a picture and what it shows, drawn into a file of some format."""
-    known = {**drawn, "output": output, "format": form}
-    return PictureSummary(model, drawn["what"], output, known, drawn.get("note"))
+    known = {**drawn, "output": output, "format": image_format}
+    return PlotSummary(model, drawn["what"], output, known, drawn.get("note"))

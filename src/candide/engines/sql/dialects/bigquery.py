@@ -2,20 +2,22 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros
+from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_micros
 
 
 class BigQueryDialect(Dialect):
     name = "bigquery"
-    read = "SAFE_CAST({} AS FLOAT64)"
+    number_template = "SAFE_CAST({} AS FLOAT64)"
 
     def is_nan(self, x: Expr) -> Expr:
-        return call("is_nan", x)
+        return call_function("is_nan", x)
 
     def days(self, x: Expr, kind: str) -> Expr:
         if kind == "DATE":
-            return self.double(call("unix_date", x))
+            return self.double(call_function("unix_date", x))
         if kind == "TIME":
             start = exp.Cast(this=exp.Literal.string("00:00:00"), to=exp.DataType.build("TIME"))
-            return days_of_micros(self.double(call("time_diff", x, start, exp.var("microsecond"))))
-        return days_of_micros(self.double(call("unix_micros", exp.Cast(this=x, to=exp.DataType.build("TIMESTAMPTZ")))))
+            return days_from_micros(self.double(call_function("time_diff", x, start, exp.var("microsecond"))))
+        return days_from_micros(
+            self.double(call_function("unix_micros", exp.Cast(this=x, to=exp.DataType.build("TIMESTAMPTZ"))))
+        )

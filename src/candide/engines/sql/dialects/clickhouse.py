@@ -1,22 +1,24 @@
 """ClickHouse: sums that are compensated, and its own names for functions."""
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros, number
+from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_micros, number_literal
 
 
 class ClickHouseDialect(Dialect):
     name = "clickhouse"
-    grouping_sets = True
+    has_grouping_sets = True
 
-    def total(self, x: Expr) -> Expr:
-        return call("sumKahan", x)
+    def exact_sum(self, x: Expr) -> Expr:
+        return call_function("sumKahan", x)
 
     def is_nan(self, x: Expr) -> Expr:
-        return call("isNaN", x)
+        return call_function("isNaN", x)
 
     def log_gamma(self, x: Expr) -> Expr:
-        return call("lgamma", x)
+        return call_function("lgamma", x)
 
     def days(self, x: Expr, kind: str) -> Expr:
         if kind == "DATE":
-            return self.double(call("toInt32", call("toDate32", x)))
-        return days_of_micros(self.double(call("toUnixTimestamp64Micro", call("toDateTime64", x, number(6)))))
+            return self.double(call_function("toInt32", call_function("toDate32", x)))
+        return days_from_micros(
+            self.double(call_function("toUnixTimestamp64Micro", call_function("toDateTime64", x, number_literal(6))))
+        )

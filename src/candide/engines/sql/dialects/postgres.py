@@ -4,50 +4,59 @@ import sys
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import LIKE_A_NUMBER, Dialect, Expr, as_double, call, days_of_seconds, number
-from candide.rows.spelling import BLANKS
+from candide.data.text_formats import NUMBER_BLANKS
+from candide.engines.sql.dialect import (
+    NUMBER_PATTERN,
+    Dialect,
+    Expr,
+    as_double,
+    call_function,
+    days_from_seconds,
+    number_literal,
+)
 
 
-def types_of(*names: str) -> str:
+def type_names(*names: str) -> str:
     """Types, as ``PG_TYPEOF`` names those of columns."""
     return ", ".join(f"CAST({name!r} AS REGTYPE)" for name in names)
 
 
-IS_TEXT = f"PG_TYPEOF({{}}) IN ({types_of('text', 'varchar', 'bpchar')})"
-SPANS, DAYS = ("time", "interval"), ("date", "timestamp", "timestamptz")
+IS_TEXT = f"PG_TYPEOF({{}}) IN ({type_names('text', 'varchar', 'bpchar')})"
+SPAN_TYPES, DAY_TYPES = ("time", "interval"), ("date", "timestamp", "timestamptz")
 _EPOCH = "CAST(EXTRACT(EPOCH FROM CAST(CAST({{}} AS TEXT) AS {})) AS DOUBLE PRECISION) / 86400e0"  # by way of text
 _TIMES = [
-    (types_of(*kinds), _EPOCH.format(of))
-    for kinds, of in ((SPANS, "INTERVAL"), (DAYS[:2], "TIMESTAMP"), (DAYS[2:], "TIMESTAMPTZ"))
+    (type_names(*kinds), _EPOCH.format(of))
+    for kinds, of in ((SPAN_TYPES, "INTERVAL"), (DAY_TYPES[:2], "TIMESTAMP"), (DAY_TYPES[2:], "TIMESTAMPTZ"))
 ]
 # Text without blanks around it and underscores within. The wide blank is in no other encoding; a stable function
 # keeps PostgreSQL from making it while it plans.
-_LETTERS = 'CAST({} AS TEXT) COLLATE "C"'
-_BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in BLANKS if ord(blank) < 256)
-_WIDE = f"CHR(CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN {ord(BLANKS[-1])} ELSE 32 END)"
-_BARE = f"REGEXP_REPLACE(BTRIM({_LETTERS}, CONCAT({_BLANKS}, {_WIDE})), '([0-9])_(?=[0-9])', '\\1', 'g')"
-_SIZE = f"ABS(CAST({_BARE} AS NUMERIC))"  # which a double may be too small for
+_TEXT_SQL = 'CAST({} AS TEXT) COLLATE "C"'
+_BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in NUMBER_BLANKS if ord(blank) < 256)
+_WIDE = f"CHR(CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN {ord(NUMBER_BLANKS[-1])} ELSE 32 END)"
+_TRIMMED_SQL = f"REGEXP_REPLACE(BTRIM({_TEXT_SQL}, CONCAT({_BLANKS}, {_WIDE})), '([0-9])_(?=[0-9])', '\\1', 'g')"
+_ABSOLUTE_SQL = f"ABS(CAST({_TRIMMED_SQL} AS NUMERIC))"  # which a double may be too small for
 
 
 class PostgresDialect(Dialect):
     name = "postgres"
-    read = (  # by way of text, as which alone a truth can be cast
+    number_template = (  # by way of text, as which alone a truth can be cast
         "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
         "WHEN 'false' THEN 0e0 END WHEN PG_TYPEOF({}) = CAST('money' AS REGTYPE) THEN "
         "CAST(CAST(CAST(CAST({} AS TEXT) AS MONEY) AS NUMERIC) AS DOUBLE PRECISION) "
         "WHEN PG_TYPEOF({}) = CAST('real' AS REGTYPE) THEN "
         "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals spell
         f"WHEN NOT {IS_TEXT} THEN CAST(CAST({{}} AS TEXT) AS DOUBLE PRECISION) "
-        f"WHEN {_BARE} ~ {LIKE_A_NUMBER} "
-        f"THEN CASE WHEN {_SIZE} < 3e-324 THEN 0e0 WHEN {_SIZE} <= {sys.float_info.max!r} "  # others end the query
-        f"THEN CAST({_BARE} AS DOUBLE PRECISION) END END"
+        f"WHEN {_TRIMMED_SQL} ~ {NUMBER_PATTERN} "
+        # others end the query
+        f"THEN CASE WHEN {_ABSOLUTE_SQL} < 3e-324 THEN 0e0 WHEN {_ABSOLUTE_SQL} <= {sys.float_info.max!r} "
+        f"THEN CAST({_TRIMMED_SQL} AS DOUBLE PRECISION) END END"
     )
-    read_typed = (
+    typed_number_template = (
         "CASE "
         + "".join(f"WHEN PG_TYPEOF({{}}) IN ({types}) THEN {epoch} " for types, epoch in _TIMES)
-        + f"ELSE {read} END"
+        + f"ELSE {number_template} END"
     )
-    grouping_sets = True
+    has_grouping_sets = True
 
     def literal(self, value: float) -> Expr:
         return as_double(exp.Literal.string(repr(float(value))))
@@ -62,16 +71,16 @@ class PostgresDialect(Dialect):
         return exp.EQ(this=x, expression=self.literal(float("nan")))
 
     def days(self, x: Expr, kind: str) -> Expr:
-        return days_of_seconds(self.double(call("date_part", exp.Literal.string("epoch"), x)))
+        return days_from_seconds(self.double(call_function("date_part", exp.Literal.string("epoch"), x)))
 
     def md5(self, x: Expr) -> Expr:
         """Of UTF-8, whatever the encoding of the database."""
-        return exp.MD5(this=call("convert_to", x, exp.Literal.string("UTF8")))
+        return exp.MD5(this=call_function("convert_to", x, exp.Literal.string("UTF8")))
 
-    def hex(self, x: Expr, digits: int) -> Expr:
+    def hex_value(self, x: Expr, digits: int) -> Expr:
         """What would be read digit by digit is a number of bits to it."""
         bits = exp.DataType.build(f"BIT({4 * digits})", dialect="postgres")
-        marked = exp.DPipe(this=exp.Literal.string("x"), expression=call("left", x, number(digits)))
+        marked = exp.DPipe(this=exp.Literal.string("x"), expression=call_function("left", x, number_literal(digits)))
         return exp.cast(exp.Cast(this=exp.Paren(this=marked), to=bits), "INT")
 
     def level(self, x: Expr, kind: str) -> Expr:
@@ -82,5 +91,5 @@ class PostgresDialect(Dialect):
 
     def exp(self, x: Expr) -> Expr:
         """One that is no double but 0 is an error there."""
-        small = exp.If(this=exp.LT(this=x, expression=number(-700)), true=self.literal(0.0))
+        small = exp.If(this=exp.LT(this=x, expression=number_literal(-700)), true=self.literal(0.0))
         return exp.Case(ifs=[small], default=super().exp(x.copy()))

@@ -8,31 +8,31 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, number
+from candide.data.text_formats import NUMBER_BLANKS
+from candide.engines.sql.dialect import Dialect, Expr, call_function, number_literal
 from candide.errors import InputError
-from candide.rows.spelling import BLANKS
 
 _SETTING = re.compile(r"\$\{\S+?\}")
 _ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # in the zone of the session, which is to make no difference
 _MICROS = "UNIX_MICROS(CAST({} AS TIMESTAMP_LTZ))"
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 # Of a time with or without a zone: in UTC without one, and as days since 1970
-UTC = f"{_ZONED} TIMESTAMPADD(MICROSECOND, {_MICROS}, {_EPOCH}) ELSE CAST({{}} AS TIMESTAMP_NTZ) END"
+UTC_SQL = f"{_ZONED} TIMESTAMPADD(MICROSECOND, {_MICROS}, {_EPOCH}) ELSE CAST({{}} AS TIMESTAMP_NTZ) END"
 # by the clock: a difference of times would be taken in the zone of the session, where an hour of some nights is none
-_CLOCK = "3600 * HOUR({0}) + 60 * MINUTE({0}) + CAST(DATE_PART('SECOND', {0}) AS DOUBLE)"
-_ON_CLOCK = f"UNIX_DATE(CAST({{0}} AS DATE)) + ({_CLOCK}) / 864e2".format("CAST({} AS TIMESTAMP_NTZ)")
-DAYS = f"{_ZONED} {_MICROS} / 864e8 ELSE {_ON_CLOCK} END"
+_SECONDS_OF_DAY = "3600 * HOUR({0}) + 60 * MINUTE({0}) + CAST(DATE_PART('SECOND', {0}) AS DOUBLE)"
+_LOCAL_DAYS = f"UNIX_DATE(CAST({{0}} AS DATE)) + ({_SECONDS_OF_DAY}) / 864e2".format("CAST({} AS TIMESTAMP_NTZ)")
+DAYS_SQL = f"{_ZONED} {_MICROS} / 864e8 ELSE {_LOCAL_DAYS} END"
 
 
 class SparkDialect(Dialect):
     name = "spark"
-    read = (  # of text without blanks around it and underscores within, too
+    number_template = (  # of text without blanks around it and underscores within, too
         "COALESCE(TRY_CAST({} AS DOUBLE), TRY_CAST(REGEXP_REPLACE(REGEXP_REPLACE(CAST({} AS STRING), "
-        f"'^[{BLANKS}]+|[{BLANKS}]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
+        f"'^[{NUMBER_BLANKS}]+|[{NUMBER_BLANKS}]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
     )
-    stacks = True
+    can_stack = True
 
-    def parts(self, text: str) -> list[str]:
+    def split_literal(self, text: str) -> list[str]:
         """Spark puts settings in the place of what looks like one, ``${name}``, wherever it stands."""
         first, *rest = text.split("${")
         ends = [*("$" for _ in rest), ""]
@@ -47,7 +47,9 @@ class SparkDialect(Dialect):
 
     def level(self, x: Expr, kind: str) -> Expr:
         """A time in UTC, not in the zone of the session."""
-        return exp.var(UTC.replace("{}", x.sql("spark"))) if kind.startswith("TIMESTAMP") else super().level(x, kind)
+        return (
+            exp.var(UTC_SQL.replace("{}", x.sql("spark"))) if kind.startswith("TIMESTAMP") else super().level(x, kind)
+        )
 
     def mean(self, x: Expr) -> Expr:
         return exp.Avg(this=x)
@@ -55,17 +57,22 @@ class SparkDialect(Dialect):
     def variance(self, x: Expr) -> Expr:
         return exp.VariancePop(this=x)
 
-    def hex(self, x: Expr, digits: int) -> Expr:
-        return exp.cast(call("conv", call("left", x, number(digits)), number(16), number(10)), "INT")
+    def hex_value(self, x: Expr, digits: int) -> Expr:
+        return exp.cast(
+            call_function(
+                "conv", call_function("left", x, number_literal(digits)), number_literal(16), number_literal(10)
+            ),
+            "INT",
+        )
 
     def stack(self, values: Sequence[Expr]) -> Expr:
-        each = [cell for i, value in enumerate(values) for cell in (number(i), value)]
+        each = [cell for i, value in enumerate(values) for cell in (number_literal(i), value)]
         return exp.Aliases(
-            this=call("stack", number(len(values)), *each),
+            this=call_function("stack", number_literal(len(values)), *each),
             expressions=[exp.to_identifier("which"), exp.to_identifier("level")],
         )
 
     def days(self, x: Expr, kind: str) -> Expr:
         if kind == "DATE":
-            return self.double(call("unix_date", x))
-        return exp.var(DAYS.replace("{}", x.sql("spark")))
+            return self.double(call_function("unix_date", x))
+        return exp.var(DAYS_SQL.replace("{}", x.sql("spark")))

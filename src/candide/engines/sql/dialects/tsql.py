@@ -2,15 +2,15 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call, days_of_micros, number
+from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_micros, number_literal
 
 _TEXT = exp.DataType.build("NVARCHAR(MAX)", dialect="tsql")
 
 
 class TSQLDialect(Dialect):
     name = "tsql"
-    read = "TRY_CAST({} AS FLOAT(53))"
-    grouping_sets = True
+    number_template = "TRY_CAST({} AS FLOAT(53))"
+    has_grouping_sets = True
 
     def is_nan(self, x: Expr) -> None:
         return None
@@ -22,11 +22,11 @@ class TSQLDialect(Dialect):
         """Of UTF-8, which text has in a collation of that name (from 2019 on)."""
         collated = exp.Collate(this=exp.Paren(this=x), expression=exp.var("Latin1_General_100_BIN2_UTF8"))
         bytes_ = exp.Cast(this=collated, to=exp.DataType.build("VARCHAR(8000)", dialect="tsql"))
-        return exp.Lower(this=call("CONVERT", exp.var("VARCHAR(32)"), exp.MD5(this=bytes_), number(2)))
+        return exp.Lower(this=call_function("CONVERT", exp.var("VARCHAR(32)"), exp.MD5(this=bytes_), number_literal(2)))
 
     def grouping(self, *names: Expr) -> Expr:
-        return call("GROUPING_ID", *names)
+        return call_function("GROUPING_ID", *names)
 
     def days(self, x: Expr, kind: str) -> Expr:
         start = exp.Literal.string("00:00:00" if kind == "TIME" else "1970-01-01")
-        return days_of_micros(self.double(call("DATEDIFF_BIG", exp.var("MICROSECOND"), start, x)))
+        return days_from_micros(self.double(call_function("DATEDIFF_BIG", exp.var("MICROSECOND"), start, x)))

@@ -1,0 +1,361 @@
+"""Schema: what kind of thing each column holds, read from its type and one cheap look at its first values.
+
+==============  ===================================================================  ===================
+kind            when                                                                 default event model
+==============  ===================================================================  ===================
+number          a numeric type, or objects that are all numbers                      gaussian
+date            dates and times: days since 1970; times of day and durations: days   gaussian
+whole           named columns of 3 to 20 different whole numbers, each in five rows    gaussian or categorical,
+                or more on average; both are counted                                 whichever tells more
+category        text, booleans, other objects; numbers that are all 0 or 1; columns  categorical
+                of no type that hold nothing; numbers behind a dictionary
+count           a sparse matrix                                                      multinomial
+identifier      named columns of 20 or more values, all different: text of fewer     left out
+                than four words, or whole numbers that step by one or are named
+                ``id`` or ``..._id``
+text            named columns of 10 or more different texts, of four words or more   text
+                on average, each in fewer than three rows on average
+nested          lists, structures, bytes                                             left out
+==============  ===================================================================  ===================
+
+The look is at the first 20,480 rows, or fewer where columns are very many. Every choice can be overridden: an event
+model asked for by name is used. Where text might as well be a category, or a category or an identifier text, a column
+says so. Words are what stands between white space; where a script has none, so many letters are taken for a word.
+
+>>> from candide.data.table import Table
+>>> {c.name: c.kind for c in infer_columns(Table.from_data({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]}))}
+{'age': 'number', 'job': 'category', 'smokes': 'category'}
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import formatting
+from candide.data.arrow_columns import arrow_floats, arrow_numbers
+from candide.data.labels import is_absent, is_arrow
+from candide.data.notes import Note
+from candide.data.records import check_values
+from candide.data.row_hash import hash_rows
+from candide.data.table import Name, Table
+from candide.data.text_formats import non_missing_words, parse_plain_number
+
+SCHEMA_SAMPLE_ROWS = 20_480  # rows of the look
+_MAX_SAMPLE_VALUES, _MIN_SAMPLE_ROWS = (
+    1 << 23,
+    1 << 11,
+)  # values of the look, and its rows, where there are very many columns
+DEFAULT_EVENTS = {
+    "number": "gaussian",
+    "whole": "whole",
+    "date": "gaussian",
+    "category": "categorical",
+    "count": "multinomial",
+    "text": "text",
+}
+_FEWEST_DISTINCT = 50  # different rows that are all there equally often before they are copies
+_EVENT_DESCRIPTIONS = {"text": "text", "categorical": "categories"}
+_ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
+_MIN_ID_VALUES = 20  # values before "all different" means anything
+_MAX_CODES = 20  # different whole numbers that may be codes
+_MIN_ROWS_PER_CODE = 5  # rows of each of them, on average
+_QUICK_CHECK_VALUES = 512  # values that tell most of the time that there are more
+_MIN_DISTINCT_NUMBERS = 10  # different numbers before a word among them is odd
+_MIN_PROSE_WORDS = 4  # words on average before text is prose: names and most categories have fewer
+_MIN_DISTINCT_TEXTS = (
+    10  # different texts before they are prose: the answers to a question may be sentences, but are fewer
+)
+_MIN_ROWS_PER_TEXT_LEVEL = 3  # rows of each text on average at which they are levels: a message may be there twice
+_CERTAIN_ROWS_PER_LEVEL = 10  # rows of each on average at which there is no doubt of that
+# Chinese and Japanese have words of some two letters. Those of Thai, Lao, Burmese and Khmer have some four, marks
+# among them; twice as many are asked for, so that a name and a family name are not four words.
+_HAN, _THAI = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff", "\u0e00-\u109f\u1780-\u17ff"
+_WORD = re.compile(f"[{_HAN}]{{1,2}}|[{_THAI}]{{1,8}}|[^\\s{_HAN}{_THAI}]+")
+_NESTED = list | dict | set | bytes | np.ndarray
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """A column's kind, with a word on why where it is left out, a strange category, or might be another kind.
+
+    >>> ColumnSchema("title", "identifier", "every value is different", "text").note.text
+    "column 'title' is left out: every value is different"
+    """
+
+    name: Name
+    kind: str
+    reason: str = ""
+    alternative_event: str = ""  # the name of the event model of what it may be instead
+
+    @property
+    def default_event(self) -> str | None:
+        """The name of the default event model; None where the column is left out."""
+        return DEFAULT_EVENTS.get(self.kind)
+
+    @property
+    def remedy(self) -> str:
+        """How to have it counted as what it may be instead."""
+        meant = _EVENT_DESCRIPTIONS.get(self.alternative_event)
+        return (
+            f"pass --event {self.name}={self.alternative_event} (events={{...}}) if it holds {meant}" if meant else ""
+        )
+
+    @property
+    def note(self) -> Note:
+        """Why it is of this kind, for a person."""
+        taken = _EVENT_DESCRIPTIONS.get(self.default_event or "")
+        code = "left-out" if taken is None else "text-or-category" if self.alternative_event else "odd-category"
+        what = "left out" if taken is None else f"taken for {taken}"
+        return Note(code, f"column {self.name!r} is {what}: {self.reason}", self.name, self.remedy)
+
+
+def schema_sample_size(n_columns: int) -> int:
+    """How many rows of so many columns are looked at.
+
+    >>> schema_sample_size(10), schema_sample_size(10_000)
+    (20480, 2048)
+    """
+    return max(_MIN_SAMPLE_ROWS, min(SCHEMA_SAMPLE_ROWS, _MAX_SAMPLE_VALUES // n_columns))
+
+
+def infer_columns(table: Table) -> list[ColumnSchema]:
+    """Look at every column of a table."""
+    if table.is_sparse:
+        return [ColumnSchema(name, "count") for name in table.names]
+    if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
+        head = table.source[: schema_sample_size(len(table.names))]
+        maybe = _binary_or_absent(head).all(axis=0)
+        return [infer_column(n, head[:, n]) if maybe[n] else ColumnSchema(n, "number") for n in range(len(maybe))]
+    heads = {name: table.head(name, schema_sample_size(len(table.names))) for name in table.names}
+    columns = {name: infer_column(name, values) for name, values in heads.items()}
+    return list(look_without_copies(columns, heads).values())
+
+
+def look_without_copies(columns: dict[Any, ColumnSchema], heads: Mapping[Any, Any]) -> dict[Any, ColumnSchema]:
+    """The kinds of columns by one copy of each row, where every row of the look is there equally often.
+
+    Only text is affected: a text that is there three times, as its row is there three times, is not a category. A
+    single column does not show whether its rows are copies.
+
+    >>> texts = np.array([f"note {i} on this and that" for i in range(60)] * 3, object)
+    >>> heads = {"note": texts, "size": np.tile(np.arange(60) / 7, 3)}
+    >>> columns = {name: infer_column(name, values) for name, values in heads.items()}
+    >>> columns["note"].kind, look_without_copies(columns, heads)["note"].kind
+    ('category', 'text')
+    """
+    n_rows = len(next(iter(heads.values()), ()))
+    categories = [name for name, column in columns.items() if column.kind == "category"]
+    if n_rows < 2 * _FEWEST_DISTINCT or len(heads) < 2 or not categories:
+        return columns
+    _, group, often = np.unique(hash_rows(heads, n_rows), return_inverse=True, return_counts=True)
+    times = int(np.gcd.reduce(often))
+    if times == 1 or len(often) < _FEWEST_DISTINCT:
+        return columns
+    order = np.argsort(group, kind="stable")
+    place = np.arange(n_rows) - np.searchsorted(group[order], group[order])
+    rows = np.sort(order[place < often[group[order]] // times])
+    once = {name: infer_column(name, heads[name].take(rows)) for name in categories}
+    return columns | {name: column for name, column in once.items() if column.kind == "text"}
+
+
+def early_decision_note(name: Name, n_rows: int, later_values: Sequence[Any]) -> Note:
+    """The note on a column that is a category by its first rows, which hold 0 and 1 alone; ``others`` come later."""
+    text = (
+        f"column {name!r} is taken for categories, as it holds 0 and 1 alone in the first {n_rows:,} rows; "
+        f"later rows have {formatting.format_count(len(later_values), 'other number')}, such as {formatting.format_list(later_values, 3)}"
+    )
+    remedy = f"pass --event {name}=gaussian (events={{...}}) if they are quantities"
+    return Note("decided-early", text, name, remedy)
+
+
+def later_number_notes(table: Table, names: Collection[Name]) -> list[Note]:
+    """The same notes on columns of a table in memory that are categories by the rows looked at.
+
+    >>> rows = Table.from_data({"x": np.repeat([0, 1, 7], 15_000)})
+    >>> [remark.column for remark in later_number_notes(rows, ["x"])]
+    ['x']
+    """
+    most, found = schema_sample_size(max(1, len(table.names))), list[Note]()
+    if table.n_rows <= most or table.is_sparse:
+        return found
+    for name in names:
+        column = table.column(name)
+        if is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:most]).all():
+            continue
+        rest = column[most:]
+        if len(others := np.unique(rest[~_binary_or_absent(rest)])):
+            found.append(early_decision_note(name, most, others.tolist()))
+    return found
+
+
+def infer_column(name: Name, values: Any) -> ColumnSchema:
+    """The kind of one column, from its first values: an ndarray or an Arrow array."""
+    if is_arrow(values):
+        return _infer_arrow(name, values)
+    if values.dtype.kind in "mM":
+        return ColumnSchema(name, "date")
+    if values.dtype.kind not in "fiuO":
+        return (
+            _infer_text(name, *_distinct_texts(values)) if values.dtype.kind in "US" else ColumnSchema(name, "category")
+        )
+    if values.dtype.kind == "O":
+        present = [v for v in values.tolist() if not is_absent(v)]
+        if not present:
+            return ColumnSchema(name, "category")  # of which nothing is known, and which takes whatever comes
+        if all(isinstance(v, str) for v in present):
+            return _infer_text(name, list(dict.fromkeys(present)), len(present))
+        others = [v for v in present if not isinstance(v, bool | np.bool_)]  # booleans among numbers are 0 and 1
+        if not (others and all(map(_is_number, others))):
+            check_values(name, present)
+            nested = any(isinstance(v, _NESTED) for v in present)
+            return _nested_column(name) if nested else _infer_category(name, present)
+        values = np.array(present, float)
+    return _infer_numbers(name, values)
+
+
+def _infer_numbers(name: Name, values: NDArray) -> ColumnSchema:
+    if _binary_or_absent(values).all() and (values == values).any():
+        return ColumnSchema(name, "category")
+    present = values[values == values]
+    if isinstance(name, str) and len(present) >= _MIN_ID_VALUES and (present == np.floor(present)).all():
+        with np.errstate(over="ignore"):  # a step may be too large for a float
+            steps = np.diff(present)
+        if (steps == 1).all():
+            return ColumnSchema(name, "identifier", "whole numbers that step by one")
+        if _ID_NAME.match(name) and len(np.unique(present)) == len(present):
+            return ColumnSchema(name, "identifier", "all different, and named as an identifier")
+        if len(np.unique(present[:_QUICK_CHECK_VALUES])) <= _MAX_CODES:
+            different = len(np.unique(present))
+            if 3 <= different <= min(_MAX_CODES, len(present) // _MIN_ROWS_PER_CODE):
+                return ColumnSchema(name, "whole")
+    return ColumnSchema(name, "number")
+
+
+def is_certain(column: ColumnSchema, values: Any) -> bool:
+    """Whether a column stays of this kind, whatever numbers, or dates, come after these first values of it.
+
+    >>> [is_certain(infer_column("a", x), x) for x in (np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0]))]
+    [True, False, False]
+    """
+    if column.kind == "date":
+        return True
+    if column.kind != "number" or is_arrow(values) or values.dtype.kind not in "fiu":
+        return False
+    present = values[values == values]
+    if _binary_or_absent(present).all() or not isinstance(column.name, str):
+        return not _binary_or_absent(present).all()
+    if (present != np.floor(present)).any():
+        return True
+    different = len(np.unique(present))
+    is_perhaps_id = bool(_ID_NAME.match(column.name)) and different == len(present)
+    with np.errstate(over="ignore"):
+        return different > _MAX_CODES and not is_perhaps_id and not (np.diff(present) == 1).all()
+
+
+def _infer_arrow(name: Name, values: Any) -> ColumnSchema:
+    import pyarrow as pa
+
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if pa.types.is_temporal(kind):
+        return ColumnSchema(name, "date")
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        present = values.drop_null()
+        return _infer_text(name, present.unique().to_pylist(), len(present))
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return _nested_column(name)
+    if is_coded_number(values.type):
+        return ColumnSchema(name, "category")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
+        return _infer_numbers(name, arrow_numbers(values.drop_null()) if whole else arrow_floats(values))
+    return ColumnSchema(name, "category")
+
+
+def is_coded_number(arrow_type: Any) -> bool:
+    """Whether an Arrow type is that of numbers behind a dictionary: somebody declared them to be categories."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(arrow_type):
+        return False
+    of = arrow_type.value_type
+    return bool(pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of))
+
+
+def _infer_text(name: Name, distinct: list[Any], rows: int) -> ColumnSchema:
+    """Text, categories or an identifier, by the different values of so many rows."""
+    n = len(distinct)
+    if not isinstance(name, str) or n * _CERTAIN_ROWS_PER_LEVEL <= rows:  # most columns are decided here
+        return _infer_category(name, distinct)
+    words = _mean_words(distinct)
+    if words >= _MIN_PROSE_WORDS:
+        return _infer_prose(name, distinct, rows, words)
+    if n == rows >= _MIN_ID_VALUES:
+        return ColumnSchema(name, "identifier", "every value is different", "text" if words >= 2 else "")
+    return _infer_category(name, distinct)
+
+
+def _distinct_texts(values: NDArray) -> tuple[list[str], int]:
+    """The different values of an array of text or of bytes, and how many rows it has."""
+    text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+    return list(dict.fromkeys(text.tolist())), len(values)
+
+
+def is_prose(values: Collection[Any]) -> bool:
+    """Whether values are texts with as many words as prose has.
+
+    >>> is_prose(["see you at five", "the train is late again"]), is_prose(["red", "dark red"])
+    (True, False)
+    """
+    texts = [value for value in values if isinstance(value, str)]
+    return 2 * len(texts) > len(values) and _mean_words(texts) >= _MIN_PROSE_WORDS
+
+
+def _mean_words(texts: Collection[str]) -> float:
+    return sum(len(_WORD.findall(text)) for text in texts) / max(1, len(texts))
+
+
+def _infer_prose(name: Name, distinct: list[Any], rows: int, words: float) -> ColumnSchema:
+    """Text or categories, where values have as many words as prose has."""
+    n, why = len(distinct), f"{len(distinct):,} different values in {rows:,} rows, of {words:.3g} words on average"
+    is_mostly_different = n * _MIN_ROWS_PER_TEXT_LEVEL > rows
+    if n >= _MIN_DISTINCT_TEXTS and is_mostly_different:
+        return ColumnSchema(name, "text", why, "categorical") if 2 * n <= rows else ColumnSchema(name, "text")
+    is_either = n >= _MIN_DISTINCT_TEXTS or (is_mostly_different and n > 1)
+    return ColumnSchema(name, "category", why, "text") if is_either else _infer_category(name, distinct)
+
+
+def _infer_category(name: Name, values: list[Any]) -> ColumnSchema:
+    """A category, with a word where it looks like numbers among which a few words have strayed."""
+    try:
+        distinct = list(dict.fromkeys(values))
+    except TypeError:  # no level can be this, as will be said when it is counted
+        distinct = []
+    words = [v for v in distinct if not _is_number_text(v)]
+    odd, numbers = non_missing_words(words), len(distinct) - len(words)
+    if not (0 < len(odd) <= numbers / 4 and numbers >= _MIN_DISTINCT_NUMBERS):
+        return ColumnSchema(name, "category")
+    return ColumnSchema(name, "category", f"its values are numbers, but for {', '.join(map(repr, odd[:3]))}")
+
+
+def _is_number_text(value: Any) -> bool:
+    try:
+        parse_plain_number(value) if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
+        return False
+    return True
+
+
+def _nested_column(name: Name) -> ColumnSchema:
+    return ColumnSchema(name, "nested", "lists, structures and bytes cannot be modelled")
+
+
+def _binary_or_absent(x: NDArray) -> Any:
+    return (x == 0) | (x == 1) | (x != x)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, str | bool | np.bool_ | _NESTED) and _is_number_text(value)

@@ -1,0 +1,1 @@
+"""Decisions: thresholds, costs and class priors that shift."""

@@ -1,0 +1,159 @@
+"""Heard terms: a law of documents whose terms count more or less than once, and long documents less a word.
+
+With ``w`` the weight of a term, ``x`` its weighed occurrences and ``t`` what the law says of it, a class has the score
+
+    sum(w * x * t) / sum(x) ** power
+
+Words of a document repeat what others said: a sum of n of them says less than n times as much as one. The power is how
+much less; 0 is naive Bayes, 1/2 the growth of a sum of chance. What comes out is a score, and no log-probability.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.data.blocks import Block, Codes, Floats
+from candide.data.documents import Documents
+from candide.distributions.arrays import (
+    ArrayRule,
+    ArraySource,
+    DistributionShape,
+    number_as_array,
+    read_array,
+    read_number,
+)
+from candide.distributions.base import Distribution
+from candide.distributions.documents import DocumentDistribution, TokenCells
+from candide.distributions.token_scores import TokenScores
+from candide.encoding.tokens import Tokens, score_documents
+from candide.errors import InputError
+from candide.kernels.text_twin import occurrence_weights
+
+if TYPE_CHECKING:
+    from candide.distributions.score_form import UnavailableForm
+
+_POWER_RULE = ArrayRule("a number from 0 to 1", lambda a: (a >= 0) & (a <= 1))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTokens(DocumentDistribution):
+    base: TokenScores
+    weight: Floats  # (term,)
+    power: float
+    unknown_scores: Floats | None = None  # (class,) what is said where none of the terms of a document is known
+
+    name: ClassVar[str] = "weighted_tokens"
+    has_density = False
+    nonlinear_reason: ClassVar[str] = "each word says less in a longer document; use weights=None"
+
+    def __post_init__(self) -> None:
+        if self.base.constant is not None or self.base.common is not None or self.base.only_known is not None:
+            raise InputError("these scores are no sums over terms alone", remedy="use Text(model='multinomial')")
+
+    @property
+    def tokens(self) -> Tokens:  # type: ignore[override]
+        return self.base.tokens
+
+    @property
+    def cells(self) -> TokenCells:  # type: ignore[override]
+        return self.base.cells
+
+    @property
+    def n_classes(self) -> int:
+        return self.base.n_classes
+
+    @cached_property
+    def _table(self) -> tuple[Any, ...]:
+        """What the loops read: the weighted cells, the weights, and ones that add up to the length."""
+        cells, weight = self.cells, self.weight if self.base.unit is None else self.weight * self.base.unit
+        each = np.repeat(self.weight, np.diff(cells.ends))
+        return cells.ends, cells.column, cells.value * each, weight, np.ones(len(weight))
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        documents, mine = Documents.from_column(block), np.zeros(out.shape)
+        sums = score_documents(self.cells.hash_table, documents, self.tokens, self._table, mine, self.base.count_mode)
+        mine += sums[:, :1] * self.base.shared
+        mine *= self._length_factor(sums[:, 1:])
+        if self.unknown_scores is not None:
+            mine[sums[:, 1] == 0] += self.unknown_scores
+        out += mine
+        return int(documents.absent_mask().sum())
+
+    def _length_factor(self, length: Floats) -> Floats:
+        """What each word of a document of this length says, beside one that is alone."""
+        return np.where(length > 0, np.maximum(length, 1e-300) ** -self.power, 1.0)
+
+    def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
+        return self.base.token_scores(token_indices, occurrences) * self.weight[token_indices][:, None]
+
+    def token_weights(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
+        place = self.cells.hash_table.positions(letters, starts)
+        return np.where(place >= 0, self.weight[np.maximum(place, 0)], 0.0)
+
+    def document_contributions(self, token_indices: Codes, occurrences: Floats) -> Floats:
+        length = occurrence_weights(self.base.count_mode, occurrences).sum(keepdims=True)
+        return self.token_scores(token_indices, occurrences) * self._length_factor(length)
+
+    def token_probabilities(self, token_indices: Codes) -> Floats | None:
+        return self.base.token_probabilities(token_indices)
+
+    def scale_tables(self, weight: Floats) -> "WeightedTokens":
+        w = float(weight[0])
+        return replace(
+            self,
+            weight=self.weight * w,
+            unknown_scores=None if self.unknown_scores is None else self.unknown_scores * w,
+        )
+
+    @property
+    def generative_distribution(self) -> Distribution:
+        return self.base
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        """Documents of the law that is heard: weights are about the class, not about the documents."""
+        return self.base.sample(y, rng)
+
+    def describe(
+        self,
+        j: int,
+        columns: Sequence[Any] = (),
+        levels: Sequence[str] = (),
+        level_weights: Any = None,
+        max_rows: int = 12,
+    ) -> tuple[list[str], Floats]:
+        """Of each class the terms that say most for it, as the shares that the law behind gives them."""
+        return self.base.describe_weighted(self.weight, max_rows)
+
+    def form(self) -> "UnavailableForm":
+        from candide.distributions.score_form import UnavailableForm
+
+        return UnavailableForm(self.nonlinear_reason)
+
+    def to_export_dict(self) -> dict[str, Any]:
+        silent = {} if self.unknown_scores is None else {"silent": self.unknown_scores}
+        return {**self.base.to_export_dict(), "heard": self.weight, "power": self.power, **silent}
+
+    @property
+    def inner_distribution(self) -> Distribution:
+        return self.base
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The weights in the ascending order of their terms."""
+        silent = {} if self.unknown_scores is None else {"silent": self.unknown_scores}
+        return {"weight": self.weight[self.cells.sort_tokens()[1]], **number_as_array(self.power, "power"), **silent}
+
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        if not isinstance(base, TokenScores):
+            raise InputError("the scores of terms that are heard are missing")
+        silent = read_array(arrays, "silent", (shape.n_classes,)) if arrays.get("silent") is not None else None
+        return cls(
+            base,
+            read_array(arrays, "weight", (base.cells.n_tokens,)),
+            read_number(arrays, "power", _POWER_RULE),
+            silent,
+        )

@@ -1,0 +1,279 @@
+"""Scoring: the rows of an open source under a model, and against their labels where these are known.
+
+>>> from candide.demo import garden, garden_rows
+>>> from candide.engines.base import open_source
+>>> plants, herbs = garden_rows(9, seed=0)
+>>> with open_source({**plants, "herb": herbs}) as source:
+...     [(log_posterior, y, _)] = score_labelled(source, FittedModel(garden()), "herb", lambda *scored: scored).results
+>>> log_posterior.shape, y.tolist()
+((9, 3), [1, 0, 0, 0, 2, 2, 1, 2, 1])
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide import formatting
+from candide.data import notes as remarks
+from candide.data import value_matching
+from candide.data.arrow_columns import arrow_numbers
+from candide.data.blocks import Floats
+from candide.data.labels import Labels
+from candide.data.notes import Note, left_out_notes
+from candide.data.targets import has_label
+from candide.data.text_formats import TextFormat
+from candide.engines.base import LabelledSource, Source, check_columns
+from candide.engines.batches import make_blocks, number_columns, split_batches
+from candide.engines.counting import parse_row_weights
+from candide.engines.temporal import check_temporal
+from candide.errors import UnlabelledError
+from candide.kernels import threads
+from candide.model.fitted import FittedModel
+from candide.model.input_columns import compare_columns
+from candide.model.model import Model, apply_model
+from candide.model.plan import Plan
+from candide.model.unseen_values import UnseenValues
+
+T = TypeVar("T")
+BatchFunction = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights
+
+
+class InputFormat(Protocol):
+    """How a model reads rows: how text writes numbers and dates, and which columns hold dates or times."""
+
+    @property
+    def text_formats(self) -> Mapping[str, TextFormat]: ...
+    @property
+    def temporal(self) -> Mapping[Any, str]: ...
+    @property
+    def target(self) -> str | None: ...
+
+
+def prepare_to_score(
+    source: Source, plan: Plan, model: InputFormat, target: str | None = None, stacklevel: int = 3
+) -> list[Note]:
+    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all.
+
+    A column of other values in the place of dates or times is an error. ``target`` is that of the model if not given.
+
+    What was warned of is given back, for those who show it elsewhere.
+    """
+    formats, used = model.text_formats, set(plan.columns)
+    temporal = {name: kind for name, kind in model.temporal.items() if name in used}
+    notes = [
+        *source.notes,
+        *source.read_numbers(number_columns(plan, formats), formats, temporal),
+        *compare_columns(source.name, source.columns, plan.columns, [target or model.target]),
+    ]
+    check_temporal(source, temporal, formats)
+    remarks.issue_warnings(notes, stacklevel)
+    return notes
+
+
+def score_batch(fitted: FittedModel, batch: Any, unseen_values: UnseenValues) -> tuple[Floats, Floats]:
+    """log p(class | x) and log p(x) of the rows of a batch; ``strangers`` takes note of values never met."""
+    rows = make_blocks(fitted.plan, batch)
+    unseen_values.observe(rows)
+    return score_blocks(fitted.plan, fitted.model, rows)
+
+
+def score_blocks(plan: Plan, model: Model, rows: list[Any]) -> tuple[Floats, Floats]:
+    """The same of rows in blocks; an infinite value is an error that names its column."""
+    return apply_model(Model.score_blocks, model, [part.columns for part in plan.parts], rows)
+
+
+@dataclass
+class SkippedRows:
+    """Rows that were left out, for they have no label or one that the model does not know: one rule for all sources."""
+
+    labels: Labels  # that the model knows
+    n_missing: int = 0
+    n_unknown: int = 0
+    unknown_labels: set[Any] = field(default_factory=set)  # some labels that it does not know
+    unseen_values: UnseenValues | None = None  # values that it does not know
+    n_rows: int = 0  # that were looked at
+    kept_rows: NDArray[np.intp] = field(
+        default_factory=lambda: np.empty(0, np.intp)
+    )  # of the last batch, from 0 in all
+
+    def add(self, truth: "TrueClasses") -> None:
+        self.kept_rows = self.n_rows + np.flatnonzero(truth.is_known)
+        self.n_rows += len(truth.codes)
+        self.n_missing += truth.n_missing
+        self.n_unknown += truth.n_unknown
+        self.unknown_labels.update(truth.unknown_labels)
+
+    def merge(self, other: "SkippedRows") -> None:
+        """Add what another has left out of rows that follow."""
+        self.n_rows += other.n_rows
+        self.n_missing += other.n_missing
+        self.n_unknown += other.n_unknown
+        self.unknown_labels |= other.unknown_labels
+        if self.unseen_values and other.unseen_values:
+            self.unseen_values.add(other.unseen_values)
+
+    def warn(self, target: str, stacklevel: int = 2) -> None:
+        """Warn of them, and of columns of values that the model does not know, once all rows have been read."""
+        remarks.issue_warnings(self.notes(target), stacklevel + 1)
+
+    def notes(self, target: str) -> list[Note]:
+        """What there is to say of them."""
+        met = sorted(map(str, self.unknown_labels))
+        near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
+        hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
+        notes = left_out_notes(self.n_missing, f"no value of {target!r}", target)
+        strange = f"a label the model does not know ({formatting.format_list(met, 3)})"
+        notes += [
+            replace(one, code="label-unknown", remedy=hint) for one in left_out_notes(self.n_unknown, strange, target)
+        ]
+        return notes + (self.unseen_values.notes() if self.unseen_values else [])
+
+
+@dataclass
+class LabelledResults(Generic[T]):
+    """What came of each batch of rows that have a label, and which rows were left out."""
+
+    results: Iterator[T]
+    skipped_rows: SkippedRows
+    source_notes: list[Note]  # of the source, before its rows were read
+
+
+class LabelledTotal(NamedTuple, Generic[T]):
+    """What all rows that have a label give together, None where there is none, and which rows were left out."""
+
+    total: T | None
+    skipped_rows: SkippedRows
+
+
+def score_labelled(
+    source: Source, fitted: FittedModel, target: str, work: BatchFunction[T], weight: str | None = None
+) -> LabelledResults[T]:
+    """Score the rows of a source against their labels: ``work`` on each batch, on threads, results in order.
+
+    Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
+    """
+    check_columns(source, target=target, weight=weight)
+    told = prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
+    scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
+    tallying = LabelledScorer(fitted, work, weight)
+
+    def results() -> Iterator[T]:
+        some = False
+        for result in tallying.score_batches(scan.batches, out.skipped_rows):
+            some = True
+            yield result
+        if not some:
+            raise no_label_error(source, fitted, target)
+
+    out = LabelledResults(results(), tallying.make_skipped_rows(), told)
+    return out
+
+
+def sum_labelled(
+    source: Source, fitted: FittedModel, target: str, work: BatchFunction[T], weight: str | None = None
+) -> LabelledTotal[T]:
+    """The same where the rows lie, and the sum of what ``work`` makes of them."""
+    check_columns(source, target=target, weight=weight)
+    prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
+    rows, tallying = LabelledSource(source, target, weight), LabelledScorer(fitted, work, weight)
+    found = source.engine.gather(rows, fitted.plan, tallying, codes=True)
+    if found.total is None:
+        raise no_label_error(source, fitted, target)
+    return found
+
+
+def no_label_error(source: Source, fitted: FittedModel, target: str) -> UnlabelledError:
+    """The error where no row can be judged."""
+    what = f"no row of {source.name} has a label the model knows, {formatting.format_list(fitted.labels.values)}"
+    return UnlabelledError(what, column=target, remedy=f"pass rows whose {target!r} is known")
+
+
+@dataclass(frozen=True)
+class LabelledScorer(Generic[T]):
+    """Batches scored against their labels on threads; what some rows give adds to what others give."""
+
+    fitted: FittedModel
+    work: BatchFunction[T]
+    weight: str | None = None
+
+    def __call__(self, batches: Iterable[Any], first: int = 0) -> LabelledTotal[T]:
+        left_out = self.make_skipped_rows()
+        return LabelledTotal(_sum_results(self.score_batches(batches, left_out)), left_out)
+
+    def combine(self, parts: Sequence[LabelledTotal[T]]) -> LabelledTotal[T]:
+        left_out = self.make_skipped_rows()
+        for part in parts:
+            left_out.merge(part.skipped_rows)
+        return LabelledTotal(_sum_results(part.total for part in parts if part.total is not None), left_out)
+
+    def make_skipped_rows(self) -> SkippedRows:
+        return SkippedRows(self.fitted.labels, unseen_values=UnseenValues(self.fitted.plan))
+
+    def score_batches(self, batches: Iterable[Any], skipped_rows: SkippedRows) -> Iterator[T]:
+        """What comes of each batch, in order; ``left_out`` takes note of the rows passed over."""
+        assert skipped_rows.unseen_values is not None
+        one = partial(self._batch, unseen_values=skipped_rows.unseen_values)
+        for truth, result in threads.map_ahead(one, split_batches(batches, len(self.fitted.labels))):
+            skipped_rows.add(truth)
+            if result is not None:
+                yield result
+
+    def _batch(self, batch: Any, unseen_values: UnseenValues) -> tuple["TrueClasses", T | None]:
+        truth = TrueClasses.from_batch(self.fitted.labels, batch, self.weight)
+        known = truth.is_known
+        log_posterior, _ = score_batch(self.fitted, batch, unseen_values)
+        if known.all():
+            return truth, self.work(log_posterior, truth.codes, truth.weight) if len(known) else None
+        w = None if truth.weight is None else truth.weight[known]
+        return truth, self.work(log_posterior[known], truth.codes[known], w) if known.any() else None
+
+
+def _sum_results(results: Iterable[T]) -> T | None:
+    total: Any = None
+    for result in results:
+        total = result if total is None else total + result
+    return total
+
+
+@dataclass(frozen=True)
+class TrueClasses:
+    """The labels of a batch as class codes, however they are spelled, and the weights of its rows."""
+
+    codes: NDArray[np.intp]
+    n_classes: int
+    weight: Floats | None
+    unknown_labels: tuple[Any, ...] = ()  # some labels that the model does not know
+
+    @classmethod
+    def from_batch(cls, labels: Labels, batch: Any, weight: str | None = None) -> "TrueClasses":
+        """Of a batch that keeps the label first, and then the weight."""
+        return cls.from_column(
+            labels, batch.column("k0"), None if weight is None else parse_row_weights(weight, batch.column("k1"))
+        )
+
+    @classmethod
+    def from_column(cls, labels: Labels, column: Any, w: Floats | None = None) -> "TrueClasses":
+        """Of a column of labels."""
+        codes = value_matching.match_codes(labels, column)
+        unknown = codes == len(labels)
+        if unknown.any():  # a model fitted on arrays may know empty text as a class
+            codes = np.where(unknown & ~arrow_numbers(has_label(column)), -1, codes)
+        strange = np.flatnonzero(codes == len(labels))[:3]
+        return cls(codes, len(labels), w, tuple(column.take(strange).to_pylist()))
+
+    @property
+    def is_known(self) -> NDArray[np.bool_]:
+        return (self.codes >= 0) & (self.codes < self.n_classes)
+
+    @property
+    def n_missing(self) -> int:
+        return int((self.codes < 0).sum())
+
+    @property
+    def n_unknown(self) -> int:
+        return int((self.codes == self.n_classes).sum())

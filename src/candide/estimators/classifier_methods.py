@@ -1,0 +1,406 @@
+"""What is asked of a fitted classifier: predictions, densities, forms, reasons, samples."""
+
+import os
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.data import notes
+from candide.data.blocks import Block, not_finite_error
+from candide.data.table import Table
+from candide.engines.text_formats import read_as_fitted
+from candide.errors import InputError
+from candide.estimators.sklearn_contract import Estimator
+from candide.estimators.validation import checked_count, make_generator
+from candide.model.fitted import FittedModel, labels_from_codes
+from candide.model.model import Model, apply_model
+from candide.model.plan import Plan
+from candide.model.policy import PolicyLike
+from candide.model.unseen_values import UnseenValues
+
+if TYPE_CHECKING:
+    from candide.explain.decisions import Decision
+    from candide.explain.features import FeatureScores
+    from candide.explain.linear import LinearForm, QuadraticForm
+
+
+class GenerativeClassifier(Estimator):
+    """A classifier that knows p(class) and p(x | class)."""
+
+    fitted_: FittedModel
+    classes_: NDArray
+    n_features_in_: int
+
+    def _read(self, X: Any) -> Table:
+        """The rows as a table."""
+        raise NotImplementedError
+
+    def _match_columns(self, table: Table, plan: Plan) -> Table:
+        """The rows, which must have the columns of a plan, with these columns' names."""
+        raise NotImplementedError
+
+    def _read_again(self, X: Any, plan: Plan) -> Table:
+        """More rows, which must have the columns of a plan, as those that were counted were read."""
+        return read_as_fitted(self.fitted_, self._match_columns(self._read(X), plan))
+
+    def _read_to_score(self, X: Any, stacklevel: int) -> Table:  # of warnings on the rows
+        return self._read_again(X, self.fitted_.plan)
+
+    def _model(self) -> Model:
+        return self.fitted_.model
+
+    def _blocks(self, X: Any) -> list[Block]:
+        """Rows as the model's blocks."""
+        return self.fitted_.plan.blocks(self._read_to_score(X, stacklevel=5))
+
+    def _apply(self, method: Callable, X: Any) -> NDArray:
+        self._check_fitted()
+        blocks = self._blocks(X)
+        if blocks[0].shape[0] == 0:
+            return method(self._model(), [np.empty((0, 0))] * len(blocks))
+        strangers = UnseenValues(self.fitted_.plan)
+        strangers.observe(blocks)
+        notes.issue_warnings(strangers.notes(), stacklevel=3)
+        return apply_model(
+            method,
+            self._model(),
+            [part.columns for part in self.fitted_.plan.parts],
+            blocks,
+            self._value_error_factory(X),
+        )
+
+    def _value_error_factory(self, X: Any) -> Callable[[Any, Block], InputError]:
+        """What says where a block holds a value that this classifier does not take."""
+        return not_finite_error
+
+    def predict(self, X: Any) -> NDArray:
+        """The class of each row: the most probable one, or what the policy says (``with_policy``), None if left open.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict([[1.5], [8.5]]).tolist()
+        ['low', 'top']
+        """
+        self._check_fitted()
+        return labels_from_codes(self.classes_, self._apply(self.fitted_.classify_function, X))
+
+    def with_policy(self, policy: PolicyLike = None, **fields: Any) -> Self:
+        """A copy that decides by costs, a threshold or a reject option, and where classes have other shares.
+
+        ``policy`` is a :class:`candide.Policy`, or its fields are given by name. The copy is saved with it.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict([[4.5], [5.5]]).tolist()
+        ['low', 'top']
+        >>> model.with_policy(costs={("top", "low"): 50}).predict([[4.5], [5.5]]).tolist()
+        ['top', 'top']
+        >>> model.with_policy(abstain_below=0.99).predict([[1.0], [4.5]]).tolist()
+        ['low', None]
+        """
+        self._check_fitted()
+        other = copy(self)
+        other.fitted_ = self.fitted_.with_policy(fields if policy is None else policy)
+        return other
+
+    def adapt(self, source: Any, **reading: Any) -> Self:
+        """A copy for the shares that the classes have in new rows without labels, which EM finds (Saerens, 2002).
+
+        ``source`` is any source; :func:`candide.decisions.prior_shift` tells the shares, and how sure they are.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0]}, ["low"] * 3 + ["top"] * 3)
+        >>> later = model.adapt({"x": [1.0, 2.0, 3.0, 9.0] * 25})
+        >>> {label: round(share, 2) for label, share in later.fitted_.policy.class_prior.items()}
+        {'low': 0.75, 'top': 0.25}
+        """
+        from candide.decisions.prior_shift import adapt_prior
+        from candide.engines.reading import ReadOptions
+
+        self._check_fitted()
+        other = copy(self)
+        other.fitted_ = adapt_prior(self.fitted_, source, reading=ReadOptions(**reading)).fitted
+        return other
+
+    def predict_proba(self, X: Any) -> NDArray:
+        """p(class | x), (rows, classes), in the order of ``classes_``.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
+        [[0.5, 0.5], [1.0, 0.0]]
+        """
+        return self._apply(Model.posterior, X)
+
+    def predict_interval(self, X: Any, level: float = 0.95, *, draws: int = 200, random_state: int = 0) -> NDArray:
+        """Between which values p(class | x) lies, (rows, classes, 2), for all that the counts leave open.
+
+        By drawing the parameters of every law from their posterior, under the model's own assumptions. A weighted model
+        has no such posterior, and an error says so.
+
+        >>> import candide as cd
+        >>> X, y = [[1.0], [2.0], [3.0], [6.0], [8.0], [9.0]] * 5, ["low", "low", "low", "top", "top", "top"] * 5
+        >>> model = cd.NaiveBayes().fit(X, y)
+        >>> (low, high), p = model.predict_interval([[4.2]])[0, 1], model.predict_proba([[4.2]])[0, 1]
+        >>> bool(low < p < high), bool(high - low > 0.1)
+        (True, True)
+        """
+        from candide.model import posterior_draws as drawing
+
+        self._check_fitted()
+        drawing.check_level(level)
+        models = drawing.draw_models(self.fitted_, checked_count("draws", draws), random_state)
+
+        def between(_: Model, blocks: Sequence[Block]) -> NDArray:
+            return drawing.probability_intervals(models, blocks, level)
+
+        return self._apply(between, X)
+
+    def predict_log_proba(self, X: Any) -> NDArray:
+        """log p(class | x), (rows, classes).
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> np.exp(model.predict_log_proba([[5.0]])).round(2).tolist()
+        [[0.5, 0.5]]
+        """
+        return self._apply(Model.log_posterior, X)
+
+    def predict_joint_log_proba(self, X: Any) -> NDArray:
+        """log p(x, class), (rows, classes): the score before it is normalised.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> joint = model.predict_joint_log_proba([[5.0]])  # summed over the classes it is log p(x)
+        >>> bool(np.isclose(np.logaddexp.reduce(joint, axis=1), model.log_density([[5.0]])))
+        True
+        """
+        return self._apply(Model.joint_log_likelihood, X)
+
+    def log_density(self, X: Any) -> NDArray:
+        """log p(x), (rows,): low where the model has seen nothing like the row. Complement has none: an error.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> near, far = model.log_density([[1.5], [400.0]])
+        >>> bool(near > far)
+        True
+        """
+        self._check_fitted()
+        if any(not part.event.has_density for part in self.fitted_.plan.parts):
+            what = f"{type(self).__name__} has no density: the scores of complement are no log-probabilities"
+            raise InputError(what, remedy="use multinomial")
+        return self._apply(Model.log_density, X)
+
+    def predict_table(
+        self,
+        source: Any,
+        out: str | os.PathLike | None = None,
+        *,
+        keep: Sequence[str] = (),
+        force: bool = False,
+        policy: PolicyLike = None,
+        intervals: float | None = None,
+        **reading: Any,
+    ) -> Any:
+        """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
+
+        The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``,
+        which is empty where columns are weighted: a weighted score is no density. ``policy`` decides, where given;
+        ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high`` of every class.
+        A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
+        ['prediction', 'p_no', 'p_yes', 'log_density']
+        """
+        from candide.engines.reading import ReadOptions  # here, because arrays need no database
+        from candide.operations.predict import predict
+
+        self._check_fitted()
+        how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy, "intervals": intervals}
+        return predict(self.fitted_, source, reading=ReadOptions(**reading), **how)
+
+    def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> "str | bytes":
+        """The model as a file that scores rows without Candide: ``to`` is "js", "python" or "onnx".
+
+        Its text, or of ONNX its bytes, comes back, and is written into ``out`` if that is given; over a file that was
+        not exported by ``force`` only. Its probabilities are those of ``predict_proba``.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
+        >>> scorer = {}
+        >>> exec(model.export("python"), scorer)  # the text of a module
+        >>> scorer["score"]({0: 8.5})["label"]
+        'top'
+        """
+        from candide.operations.export_model import export_model
+
+        self._check_fitted()
+        return export_model(self.fitted_, to, out, force=force)
+
+    def to_onnx(self) -> Any:
+        """The model as an ``onnx.ModelProto``, a graph of standard operations on doubles with one input a column.
+
+        Its bytes, which onnxruntime loads, are ``export("onnx")``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> graph = cd.NaiveBayes().fit(X, y).to_onnx().graph
+        >>> [one.name for one in graph.input], [one.name for one in graph.output]
+        (['age', 'job'], ['label', 'probabilities'])
+        """
+        from candide.export.onnx import build_onnx_model
+
+        self._check_fitted()
+        return build_onnx_model(self.fitted_)
+
+    def to_sql(self, dialect: str, table: str, *, keep: Sequence[str] = ()) -> str:
+        """The model as one SELECT: the label and the probabilities of every row of a table, where the table is.
+
+        ``dialect`` is "duckdb", "postgres", "spark", "sqlite", "snowflake", "bigquery", "clickhouse", "mysql",
+        "trino" or "tsql"; ``keep`` names columns of the table to pass through, such as a key.
+
+        >>> import candide as cd, duckdb
+        >>> rows = duckdb.sql("SELECT i AS id, i * 1.5 AS size FROM range(4) r(i)")
+        >>> model = cd.NaiveBayes().fit({"size": [0.0, 1.0, 4.0, 5.0]}, ["low", "low", "top", "top"])
+        >>> query = model.to_sql("duckdb", "rows", keep=["id"])
+        >>> duckdb.sql(query).order("id").project("id, prediction").fetchall()
+        [(0, 'low'), (1, 'low'), (2, 'top'), (3, 'top')]
+        """
+        from candide.operations.export_model import export_model
+
+        self._check_fitted()
+        return str(export_model(self.fitted_, "sql", dialect=dialect, table=table, keep=keep))
+
+    # Explaining.
+
+    def linear(self) -> "LinearForm":
+        """The classifier as weights and a bias, where its score is linear: ``w . x + b > 0`` says what it predicts.
+
+        Gaussian columns need a variance that the classes share; other columns any estimate but "predictive" (for
+        categories that too). Where the score is not linear an error says why, and what to change.
+
+        >>> import candide as cd
+        >>> shared = cd.events.Gaussian(covariance="tied-diagonal")  # means 1 and 5, variance 1
+        >>> model = cd.NaiveBayes(shared, estimate="mle").fit([[0.0], [2.0], [4.0], [6.0]], ["a", "a", "b", "b"])
+        >>> form = model.linear()
+        >>> form.coef.round(6).tolist(), form.intercept.round(6).tolist()
+        ([[4.0]], [-12.0])
+        """
+        from candide.explain.linear import build_linear_form
+
+        self._check_fitted()
+        return build_linear_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
+
+    def quadratic(self) -> "QuadraticForm":
+        """The classifier as squares, weights and a bias: Gaussian columns may have a variance in each class.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes("gaussian", estimate="mle").fit([[0.0], [2.0], [3.0], [7.0]], ["a", "a", "b", "b"])
+        >>> model.quadratic().quadratic_coef.round(6).tolist()  # (1/1 - 1/4) / 2, of variances 1 and 4
+        [[0.375]]
+        """
+        from candide.explain.linear import build_quadratic_form
+
+        self._check_fitted()
+        return build_quadratic_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
+
+    def feature_scores(self) -> "FeatureScores":
+        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
+
+        >>> import candide as cd
+        >>> model = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5], "b": ["x", "y", "x", "y"]}, [0, 0, 1, 1])
+        >>> [score.column for score in model.feature_scores()]
+        ['a', 'b']
+        """
+        from candide.explain.features import score_model_features
+
+        self._check_fitted()
+        return score_model_features(self.fitted_)
+
+    def explain(self, X: Any, by: str = "voice") -> "list[Decision]":
+        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+
+        Columns that are modelled together speak together; ``by="column"`` divides what they say among them.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
+        >>> print(decision)
+        yes, p = 0.988, against no, p = 0.012
+        column       value   nats
+        age             49  +4.81
+        job           cook  -0.39
+        class prior         +0.00
+        """
+        from candide.explain.decisions import explain_table
+
+        self._check_fitted()
+        return explain_table(self.fitted_, self._read_to_score(X, stacklevel=3), by=by)
+
+    def report(
+        self,
+        data: Any = None,
+        out: str | os.PathLike | None = None,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        full: bool = False,
+        force: bool = False,
+        **reading: Any,
+    ) -> Any:
+        """One page to look at and to send: into a file (its size in bytes comes back), or as text that notebooks show.
+
+        It shows what the model listens to and, judged on ``data`` whose labels are known in the column ``target``, how
+        good it is, which rows surprised it and what may be wrong with the table. What cannot be made is left out, and
+        the page says so. ``whole`` leaves nothing out, however large the page grows.
+        A file that is no report of Candide's is not written over, but by ``force``.
+
+        >>> import candide as cd
+        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+        >>> page = cd.NaiveBayes().fit(X, y).report({**X, "ill": y}, target="ill")
+        >>> page[:15], "What it listens to" in page
+        ('<!doctype html>', True)
+        >>> page  # doctest: +ELLIPSIS
+        <report of ... kB in HTML: report(..., out='report.html') writes it to a file>
+        """
+        from candide.engines.reading import ReadOptions  # here, because arrays need no database
+        from candide.report import html
+        from candide.report.build import build_report, write_report
+        from candide.store import outputs
+
+        self._check_fitted()
+        outputs.check_destination(out, data, ours=html.is_page, force=force)
+        how: dict[str, Any] = {"weight": weight, "full": full, "reading": ReadOptions(**reading)}
+        made = build_report(self.fitted_, data, target, **how)
+        return html.PageText(made.text) if out is None else write_report(made, None, out, data, force=force).size_bytes
+
+    def _html_summary(self) -> str:
+        """What it was fitted to, and its strongest voices."""
+        from candide.report.summary.models import render_model_html
+
+        return render_model_html(repr(self), self.fitted_)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
+        """Rows and labels drawn from the model: an array if it was fitted on one, else columns, dates as dates.
+
+        >>> import candide as cd
+        >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)
+        >>> list(rows), len(labels)
+        (['a'], 3)
+        """
+        self._check_fitted()
+        n_samples, plan, columns = checked_count("n_samples", n_samples), self.fitted_.plan, {}
+        blocks, y = self._model().sample(n_samples, make_generator(random_state))
+        for part, block in zip(plan.parts, blocks, strict=True):
+            for j, name in enumerate(part.columns):
+                columns[name] = self.fitted_.in_types(name, part.encodings[j].decode(block[:, j]))
+        if all(isinstance(name, int) for name in plan.columns):
+            absent = np.full(n_samples, np.nan)  # columns that were not chosen
+            return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
+        return {name: columns[name] for name in plan.columns}, self.classes_[y]

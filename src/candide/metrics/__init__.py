@@ -1,0 +1,1 @@
+"""Metrics: scores, ranks, curves, calibration and their intervals."""

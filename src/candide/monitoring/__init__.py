@@ -1,0 +1,1 @@
+"""Monitoring: data checks, drift, and differences between models."""

@@ -1,0 +1,393 @@
+"""Terms: for every class the weight of each term and of the documents that have it; the vocabulary is open.
+
+Only what was met takes room: a cell is a term in a class. Adding unites vocabularies; removing documents forgets the
+terms that nothing else holds. Hashed terms are kept the same way, with the number of the bucket as their name.
+
+>>> spec, two = TallySpec("token_counts", (Tokens(),)), np.array([0, 1])
+>>> spam = TokenCounts.from_rows(Documents.from_column(["free prize free", "see you"]), two, n_classes=2, spec=spec)
+>>> more = TokenCounts.from_rows(Documents.from_column(["prize call", None]), two, n_classes=2, spec=spec)
+>>> spam.token_texts(), (spam + more).class_counts("prize")
+(['free', 'prize', 'see', 'you'], ([2.0, 0.0], [2.0, 0.0]))
+>>> (spam + more - spam).token_texts(), (spam + more).n.tolist()
+(['prize', 'call'], [[2.0], [1.0]])
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.data.blocks import Codes, Floats
+from candide.data.documents import Documents
+from candide.encoding.base import CodeMapping, Encoding
+from candide.encoding.tokens import CountedTokens, Tokens, count_tokens_on_threads
+from candide.errors import InputError, NotCountedError
+from candide.kernels import text as kernel
+from candide.kernels.text_twin import split_keys
+from candide.tally import sorted_keys
+from candide.tally.base import (
+    MAX_SUM,
+    Tally,
+    TallySpec,
+    broadcast_by_class,
+    check_same_shape,
+    is_too_large,
+    move_classes,
+    subtract_sums,
+    sum_class_weights,
+)
+
+STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
+
+
+@dataclass(frozen=True, eq=False)
+class TokenCounts(Tally):
+    """Counts of terms, class by class."""
+
+    encoding: ClassVar[Encoding] = Tokens()
+    state: ClassVar[tuple[str, ...]] = STATE
+    has_open_vocabulary: ClassVar[bool] = True
+
+    n: Floats  # (classes, 1) weight of the documents present
+    length: Floats  # (classes, 1) weight of all their terms
+    letters: NDArray[np.uint8]  # the terms, one after another, as UTF-8 or as numbers of buckets
+    starts: NDArray[np.int64]  # (terms + 1)
+    classes: NDArray[np.int64]  # (classes + 1) class c owns the cells classes[c]:classes[c+1]
+    word: NDArray[np.int32]  # (cells) which term
+    total: Floats  # (cells) weight of its occurrences
+    documents: Floats  # (cells) weight of the documents that have it, > 0
+
+    @classmethod
+    def from_rows(
+        cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
+    ) -> Self:
+        """Tally one batch of documents, on threads."""
+        [tokens] = spec.encodings
+        assert isinstance(tokens, Tokens)
+        check_memory(tokens, n_classes, block)
+        parts = count_tokens_on_threads(block, y, weight, n_classes=n_classes, tokens=tokens)
+        present = ~block.absent_mask()
+        if weight is not None:
+            present &= weight > 0
+        n = sum_class_weights(y[present], None if weight is None else weight[present], n_classes)[:, None]
+        whole = reduce(add, [cls._from_counted(part, n_classes) for part in parts])
+        return cls(n, whole.length, whole.letters, whole.starts, *whole._cell_arrays())
+
+    @classmethod
+    def _from_counted(cls, c: CountedTokens, n_classes: int) -> Self:
+        zero = np.zeros((n_classes, 1))
+        return cls(zero, c.length[:, None], c.letters, c.starts, c.classes, c.word, c.total, c.documents)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
+        zero, nothing = np.zeros((n_classes, 1)), np.empty(0)
+        classes = np.zeros(n_classes + 1, np.int64)
+        letters, starts = np.empty(0, np.uint8), np.zeros(1, np.int64)
+        return cls(zero, zero, letters, starts, classes, nothing.astype(np.int32), nothing, nothing)
+
+    def _cell_arrays(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        return self.classes, self.word, self.total, self.documents
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.n)
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def class_of_cell(self) -> Codes:
+        """(cells) the class of each cell."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.classes))
+
+    def keys(self) -> list[bytes]:
+        """The terms as bytes."""
+        return split_keys(self.letters, self.starts)
+
+    def key(self, i: int) -> bytes:
+        """One of the terms as bytes."""
+        return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
+
+    def token_texts(self) -> list[str]:
+        """The terms as text."""
+        return [key.decode("utf-8", "surrogatepass") for key in self.keys()]
+
+    def class_counts(self, token: str) -> tuple[list[float], list[float]]:
+        """Weight and document weight of one term in every class."""
+        place = kernel.Words(self.letters, self.starts).positions(*_join_key(token.encode("utf-8", "surrogatepass")))
+        mine = self.word == place[0]
+        out = np.zeros((2, self.n_classes))
+        out[:, self.class_of_cell[mine]] = self.total[mine], self.documents[mine]
+        return out[0].tolist(), out[1].tolist()
+
+    def find_too_large(self) -> tuple[int, int] | None:
+        for cells in filter(is_too_large, (self.total, self.documents)):
+            return int(self.class_of_cell[(~(np.abs(cells) <= MAX_SUM)).argmax()]), 0
+        return super().find_too_large()
+
+    def _bounded_arrays(self) -> Iterator[NDArray]:
+        yield from (self.n, self.length)
+
+    def __add__(self, other: Self) -> Self:
+        check_same_shape(self.n, other.n)
+        if other.n_tokens > self.n_tokens:  # the shorter vocabulary is looked up in the longer
+            return other + self
+        places, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
+        letters, starts = self.letters, self.starts
+        if len(new):
+            more, at = sorted_keys.take_keys(other.letters, other.starts, new)
+            letters, starts = np.concatenate([letters, more]), np.concatenate([starts, starts[-1] + at[1:]])
+        cells = kernel.sum_cells(self._cell_arrays(), other._cell_arrays(), places, len(starts) - 1)
+        return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
+
+    def __sub__(self, part: Self) -> Self:
+        """Remove documents counted earlier. A partial inverse: ``part`` must lie within ``self``."""
+        check_same_shape(self.n, part.n)
+        places = kernel.Words(self.letters, self.starts).positions(part.letters, part.starts)
+        n = subtract_sums(self.n, part.n)
+        if (n < -1e-9 * np.maximum(self.n, 1.0)).any():
+            c = int(n.argmin())
+            raise NotCountedError(f"more is removed than was counted, {part.n[c, 0]:g} of {self.n[c, 0]:g}", (c, 0))
+        total, documents = self.total.copy(), self.documents.copy()
+        at = self._find_cells(part, places)
+        total[at] = subtract_sums(total[at], part.total)
+        documents[at] = subtract_sums(documents[at], part.documents)
+        length = subtract_sums(self.length, part.length)
+        plain = self._check_remaining(n, length, total, documents)
+        documents = np.maximum(documents, 0.0)
+        total = np.where(plain, np.maximum(total, documents), total)
+        return self._with_cells(np.maximum(n, 0.0), np.where(n > 0, length, 0.0), total, documents)
+
+    def _check_remaining(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> NDArray[np.bool_]:
+        """Whether documents can have been left with these counts; (cells) where no term was counted with a minus."""
+        c = self.class_of_cell
+        plain = sum_by_index(c, self.total, self.n_classes) >= (1 - 1e-9) * self.length[:, 0]
+        rest = np.where(documents > 1e-9 * np.maximum(self.documents, 1.0), documents, 0.0)
+        slack = 1e-6 * np.maximum(np.abs(self.total), 1.0)
+        outside = documents < -1e-9 * np.maximum(self.documents, 1.0)
+        outside |= rest > n[c, 0] + 1e-6 * np.maximum(self.n[c, 0], 1.0)
+        outside |= plain[c] & (total < rest - slack)  # a document that has a term has it once, or more often
+        outside |= (rest == 0) & (np.abs(total) > slack)
+        if outside.any():
+            raise self._not_counted_error(int(outside.argmax()))
+        room = length[:, 0] - sum_by_index(c, np.abs(total), self.n_classes)
+        slack = 1e-6 * np.maximum(self.length[:, 0], 1.0)
+        if (outside := (room < -slack) | ((n[:, 0] <= 0) & (room > slack))).any():
+            raise NotCountedError("other terms are removed than were counted", (int(outside.argmax()), 0))
+        return plain[c]
+
+    def _find_cells(self, part: Self, places: Codes) -> Codes:
+        """Where the cells of ``part`` are among the cells of ``self``."""
+        mine = self.class_of_cell * self.n_tokens + self.word
+        theirs = part.class_of_cell * self.n_tokens + places[part.word]
+        order = np.argsort(mine)
+        found = np.searchsorted(mine, theirs, sorter=order)
+        at = order[np.minimum(found, len(order) - 1)] if len(order) else np.zeros(len(theirs), np.intp)
+        missing = places[part.word] < 0
+        if len(theirs) and len(mine):
+            missing |= mine[at] != theirs
+        if missing.any() or (len(theirs) and not len(mine)):
+            raise part._not_counted_error(int(missing.argmax()))
+        return at
+
+    def _not_counted_error(self, cell: int) -> NotCountedError:
+        key = self.keys()[self.word[cell]]
+        return NotCountedError(
+            f"more or less of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
+        )
+
+    def _with_cells(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> Self:
+        """The same cells with other weights; cells without documents, and terms without cells, are forgotten."""
+        keep = documents > 0
+        classes = np.concatenate([[0], np.cumsum(keep)])[self.classes].astype(np.int64)
+        word, used = self.word[keep], np.zeros(self.n_tokens, bool)
+        used[word] = True
+        letters, starts = self.letters, self.starts
+        if not used.all():
+            letters, starts = sorted_keys.take_keys(letters, starts, np.flatnonzero(used))
+            word = (np.cumsum(used) - 1)[word].astype(np.int32)
+        return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
+
+    def select_tokens(self, keep: NDArray[np.bool_]) -> Self:
+        """Only some of the terms."""
+        length = self.length - self.sum_by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
+        return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
+
+    def sum_by_class(self, values: Floats) -> Floats:
+        """(class,) sums of the values of cells, the same in whatever order the cells of a class lie."""
+        if len(values) and not np.array_equal(values, np.rint(values)):  # whole numbers add exactly
+            values = values.copy()
+            for start, stop in zip(self.classes[:-1].tolist(), self.classes[1:].tolist(), strict=True):
+                values[start:stop].sort()
+        return sum_by_index(self.class_of_cell, values, self.n_classes)
+
+    def scale(self, factor: float | Floats) -> Self:
+        """Let every document count ``factor`` times: forgetting."""
+        of_class = broadcast_by_class(factor, 2)
+        of_cell = factor if np.ndim(factor) == 0 else np.asarray(factor)[self.class_of_cell]
+        n, length = self.n * of_class, self.length * of_class
+        return self._with_cells(n, length, self.total * of_cell, self.documents * of_cell)
+
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
+        """Move each class to its code in a larger label set."""
+        sizes_now = move_classes(np.diff(self.classes), classes, n_classes)
+        order = np.argsort(np.asarray(classes)[self.class_of_cell], kind="stable")
+        cells = self.word[order], self.total[order], self.documents[order]
+        n, length = move_classes(self.n, classes, n_classes), move_classes(self.length, classes, n_classes)
+        ends = np.concatenate([[0], np.cumsum(sizes_now)]).astype(np.int64)
+        return type(self)(n, length, self.letters, self.starts, ends, *cells)
+
+    def select_classes(self, classes: Codes) -> Self:
+        """The tally of the documents of some classes, in the given order; terms of none of them are forgotten."""
+        sizes, first = np.diff(self.classes)[classes], self.classes[:-1][classes]
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        cells = np.arange(ends[-1]) + np.repeat(first - ends[:-1], sizes)
+        rest = self.word[cells], self.total[cells], self.documents[cells]
+        some = type(self)(self.n[classes], self.length[classes], self.letters, self.starts, ends, *rest)
+        return some._with_cells(some.n, some.length, some.total, some.documents)
+
+    def select_features(self, features: Codes) -> Self:
+        """The tally itself: documents are one feature."""
+        if list(features) != [0]:
+            raise InputError(f"features {list(features)} of a column of documents, which is one", value=list(features))
+        return self
+
+    def pool(self) -> Self:
+        """The tally of all documents as if they were of one class."""
+        total, documents = (sum_by_index(self.word, v, self.n_tokens) for v in (self.total, self.documents))
+        one = np.array([0, self.n_tokens], np.int64)
+        n, length = self.n.sum(keepdims=True), self.length.sum(keepdims=True)
+        word = np.arange(self.n_tokens, dtype=np.int32)
+        return type(self)(n, length, self.letters, self.starts, one, word, total, documents)
+
+    def sort_tokens(self) -> Self:
+        """The same tally with its terms, and the cells of each class, in ascending order."""
+        order = sorted_keys.sort_order(self.letters, self.starts)
+        letters, starts, word = self.letters, self.starts, self.word
+        if (order[1:] < order[:-1]).any():
+            letters, starts = sorted_keys.take_keys(letters, starts, order)
+            place = np.empty(len(order), np.int32)
+            place[order] = np.arange(len(order), dtype=np.int32)
+            word = place[word]
+        by_term = _sort_by_token(self.classes, word, len(order))
+        if by_term is None:
+            return type(self)(self.n, self.length, letters, starts, self.classes, word, self.total, self.documents)
+        cells = word[by_term], self.total[by_term], self.documents[by_term]
+        return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
+
+    def summarize_feature(self, j: int) -> dict[str, float]:
+        """What a person sees of a pooled tally."""
+        return {"term": self.n_tokens}
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The whole state in one order, whatever order the documents came in."""
+        whole = self.sort_tokens()
+        return {name: getattr(whole, name) for name in STATE}
+
+    @classmethod
+    def from_lazy_arrays(cls, arrays: dict[str, NDArray], check: Callable[[dict[str, NDArray]], Any]) -> Self:
+        """A tally whose arrays are checked when the first of them is used: those of a mapped file are read then."""
+        self = object.__new__(cls)
+        self.__dict__.update(n=arrays["n"], length=arrays["length"], _later=(arrays, check))
+        return self
+
+    if not TYPE_CHECKING:  # which would take any name for a field
+
+        def __getattr__(self, name: str) -> Any:
+            arrays, check = self.__dict__.get("_later", ((), None))
+            if name not in arrays:
+                raise AttributeError(f"a tally of terms has no {name!r}")
+            check(arrays)
+            self.__dict__.update(arrays)
+            self.__dict__.pop("_later", None)
+            return arrays[name]
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec | None = None) -> Self:
+        """Offsets and places go to compiled loops, so all of them are checked."""
+        state = [np.asarray(arrays[name]) for name in STATE]
+        _check_state(*state)
+        tally = cls(*state)
+        if not sorted_keys.is_ascending(tally.letters, tally.starts) or not is_sorted_by_token(
+            tally.classes, tally.word
+        ):
+            raise InputError("the terms are not in ascending order, each once")
+        return tally
+
+
+_STATE_DTYPES = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
+
+
+def sum_by_index(index: NDArray, values: Floats, n: int) -> Floats:
+    """Sums of values by their places among n."""
+    return np.bincount(index, values, n).astype(np.float64)  # of no values numpy makes integers
+
+
+def _join_key(key: bytes) -> tuple[NDArray, NDArray]:
+    return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64)
+
+
+def _sort_by_token(classes: NDArray, word: NDArray, n_terms: int) -> NDArray | None:
+    """The cells of each class in the order of their terms; None where they are so already."""
+    if is_sorted_by_token(classes, word):
+        return None
+    parts, place = [], np.full(n_terms, -1, np.int64)
+    for start, stop in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
+        mine = word[start:stop]
+        if len(mine) * 8 < n_terms:
+            parts.append(np.argsort(mine) + start)
+            continue
+        place[mine] = np.arange(start, stop)  # there are so many that each may be laid on its place
+        parts.append(place[place >= 0])
+        place[mine] = -1
+    return np.concatenate(parts)
+
+
+def is_sorted_by_token(classes: NDArray, word: NDArray) -> bool:
+    """Whether the terms of the cells of each class are in ascending order, each once."""
+    falls = np.flatnonzero(word[1:] <= word[:-1]) + 1
+    return bool(np.isin(falls, classes).all())
+
+
+def check_memory(tokens: Tokens, n_classes: int, block: Documents, memory: int | None = None) -> None:
+    """Say what hashed terms would take before it is taken, where it is more than the machine has."""
+    low, high = tokens.ngrams
+    met = len(block) * block.width * (high - low + 1) // 2 + 1  # terms there can be: two characters each, or more
+    need = min(tokens.max_bytes(n_classes), met * 32)
+    memory = _available_memory() if memory is None else memory
+    if tokens.bits and need > memory:
+        raise InputError(
+            f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes here, and the machine has "
+            f"{memory:,}",
+            value=need,
+            remedy="pass fewer bits, or count the documents in parts and add",
+        )
+
+
+def _available_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 62
+
+
+def _check_state(
+    n: Any, length: Any, letters: Any, starts: Any, classes: Any, word: Any, total: Any, docs: Any
+) -> None:
+    """Whether arrays from elsewhere are the state of a tally."""
+    arrays = (n, length, letters, starts, classes, word, total, docs)
+    good = all(a.dtype == np.dtype(kind) for a, kind in zip(arrays, _STATE_DTYPES, strict=True))
+    good = good and n.ndim == 2 and n.shape == length.shape == (len(classes) - 1, 1)
+    good = good and all(a.ndim == 1 for a in arrays[2:]) and len(word) == len(total) == len(docs)
+    for ends, size in ((starts, len(letters)), (classes, len(word))):
+        good = good and len(ends) > 0 and ends[0] == 0 and ends[-1] == size and not (ends[1:] < ends[:-1]).any()
+    good = good and (not len(word) or (word.min() >= 0 and word.max() < len(starts) - 1))
+    good = good and all(not a.size or (np.isfinite(a.min()) and np.isfinite(a.max())) for a in (n, length, total, docs))
+    if not good or any(a.size and a.min() < 0 for a in (n, length, docs)):
+        raise InputError("these arrays are not the counts of terms")

@@ -1,0 +1,1 @@
+"""Validation: folds, cross-validation, held-out estimates and comparisons."""

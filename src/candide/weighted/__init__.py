@@ -1,0 +1,1 @@
+"""The weighted model: sample, term selection, weights and fit."""
