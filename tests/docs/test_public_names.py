@@ -13,7 +13,7 @@ import candide as cd
 from candide import evaluate, events, plot, priors, testing
 
 SURFACES = {"candide": cd, "events": events, "evaluate": evaluate, "plot": plot, "testing": testing}
-VALUES = {"HOWS", "EVENTS", "METRICS"}  # tables and tuples: their modules tell of them
+VALUES = {"ESTIMATES", "EVENTS", "METRICS"}  # tables and tuples: their modules tell of them
 NAMES = {f"{s}.{n}": getattr(module, n) for s, module in SURFACES.items() for n in module.__all__ if n not in VALUES}
 NAMES |= {f"priors.{prior.__name__}": prior for prior in (priors.Prior, *priors.PRIORS.values())}
 NAMES |= {"priors.prior_of": priors.resolve_prior}
@@ -55,4 +55,4 @@ def test_a_public_method_is_told_and_shown(name):
 
 def test_the_surface_is_seen():
     assert {"candide.NaiveBayes", "events.Gaussian", "priors.Beta", "plot.regions"} <= NAMES.keys()
-    assert {"candide.NaiveBayes.unlearn", "candide.GaussianNB.theta_", "events.Poisson.evidence"} <= METHODS.keys()
+    assert {"candide.NaiveBayes.forget", "candide.GaussianNB.theta_", "events.Poisson.evidence"} <= METHODS.keys()
