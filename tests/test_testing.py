@@ -34,8 +34,8 @@ ENCODINGS = {
     "logs together": ("comoments", Log(), ()),
     "fourth moments": ("comoments", None, {"fourth"}),
     "above a threshold": ("levels", Grid((0.5,)), ()),
-    "hashed terms": ("terms", Tokens(bits=3), ()),
-    "pairs of words": ("terms", Tokens(ngrams=(1, 2)), ()),
+    "hashed terms": ("token_counts", Tokens(bits=3), ()),
+    "pairs of words": ("token_counts", Tokens(ngrams=(1, 2)), ()),
 }
 
 

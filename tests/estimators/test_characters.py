@@ -67,8 +67,8 @@ def test_explanations_add_up_and_say_who_speaks(model):
     log_p = np.sort(model.predict_log_proba(X), axis=1)
     for row, found in zip(log_p, model.explain(X), strict=True):
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
-        assert [one.title for one in found.contributions if one.nats][:1] == ["text, characters"]
-    assert {one.title for one in model.term_weights()} == {"text", "text, characters"}
+        assert [one.title for one in found.contributions if one.log_odds][:1] == ["text, characters"]
+    assert {one.title for one in model.terms_()} == {"text", "text, characters"}
     assert model.top_words(1, 2)
 
 
@@ -93,7 +93,7 @@ def test_models_add_subtract_and_are_weighed_again(model):
     other = cd.TextNB(characters=True).fit(more, z)
     both = model + other
     whole = cd.TextNB(characters=True).fit([*X, *more], [*y, *z])
-    np.testing.assert_allclose(both.weigh([*X, *more], [*y, *z]).predict_proba(X), whole.predict_proba(X), atol=2e-3)
+    np.testing.assert_allclose(both.reweight([*X, *more], [*y, *z]).predict_proba(X), whole.predict_proba(X), atol=2e-3)
     left = (model + other) - other
     for a, b in zip(left.counts_.tallies, model.counts_.tallies, strict=True):
         np.testing.assert_allclose(a.arrays()["total"], b.arrays()["total"])

@@ -31,7 +31,7 @@ def test_more_of_a_term_than_is_left_cannot_be_taken_away(settings):
     assert error.value.column == "text"
     for i in (2, 0, 3, 1):
         model.forget(TEXTS[i : i + 1], SAID[i : i + 1])
-    assert model.counts_.tallies[0].n_terms == 0
+    assert model.counts_.tallies[0].n_tokens == 0
 
 
 def test_complement_has_no_density():

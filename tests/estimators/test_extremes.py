@@ -32,7 +32,9 @@ def checked(model, X):
         np.testing.assert_allclose(again.posterior(X), p, rtol=1e-12)
     odds = np.diff(np.sort(model.predict_log_proba(X), axis=1), axis=1).ravel()
     for decision, whole in zip(model.explain(X), odds, strict=True):
-        np.testing.assert_allclose(decision.class_prior + sum(c.nats for c in decision.contributions), whole, atol=1e-9)
+        np.testing.assert_allclose(
+            decision.class_prior + sum(c.log_odds for c in decision.contributions), whole, atol=1e-9
+        )
     return p
 
 

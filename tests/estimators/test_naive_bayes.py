@@ -204,8 +204,8 @@ def test_bad_weights(weight, message):
         ({"class_prior": {"a": 0.5, "b": 0.5}}, "no share of 'c'; give every class a share"),
         ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
-        ({"priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
-        ({"priors": {"categorical": "gamma"}}, "takes the priors PooledDirichlet, Dirichlet, Jeffreys, Uniform"),
+        ({"param_priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
+        ({"param_priors": {"categorical": "gamma"}}, "takes the priors PooledDirichlet, Dirichlet, Jeffreys, Uniform"),
         ({"events": Gaussian()}, r"column 'colour' \(row 0\): '(blue|red|green)'"),
     ],
 )

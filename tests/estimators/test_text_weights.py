@@ -41,7 +41,7 @@ def log_loss(model, X=NEW, y=TRUTH):
 
 
 def known(model):
-    return model.fitted_.term_weights.words[0].keys()
+    return model.fitted_.term_weights.token_weights[0].keys()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_explanations_add_up_to_the_log_odds(model):
     for row, found in zip(log_p, model.explain(NEW[:50]), strict=True):
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
         [one] = found.contributions
-        assert sum(word.weight for word in one.words) == pytest.approx(one.nats, abs=1e-9)
+        assert sum(word.log_odds for word in one.words) == pytest.approx(one.log_odds, abs=1e-9)
 
 
 def test_the_sum_of_parts_weighed_again_is_the_whole(model):
@@ -107,7 +107,7 @@ def test_densities_and_samples_are_those_of_words_that_count_once(model):
 
 
 def test_top_terms_are_those_that_say_most(model):
-    assert {"green", "cup"} <= {term.term for term in model.top_words("tea", 4)}
+    assert {"green", "cup"} <= {term.word for term in model.top_words("tea", 4)}
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 200])
@@ -268,7 +268,7 @@ def test_words_learn_from_more_rows_than_other_voices(monkeypatch):
     both = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
     assert both.fitted_.term_weights.n_learned_rows == 100
     place = next(i for i, part in enumerate(both.counts_.plan.parts) if part.event.weights_tokens)
-    monkeypatch.setattr(cd.BayesClassifier, "_documents", 100)
+    monkeypatch.setattr(cd.BayesClassifier, "_max_documents", 100)
     few = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
     assert len(both.fitted_.term_weights.token_weights[place].weight) > 1.3 * len(
         few.fitted_.term_weights.token_weights[place].weight
@@ -303,7 +303,7 @@ def test_real_documents(name, least, most):
 def test_english_stop_words_are_those_of_scikit_learn():
     texts, y = ["the cup of tea", "the train is late"] * 9, ["tea", "rail"] * 9
     model = cd.TextNB(stop_words="english", weights=None).fit(texts, y)
-    assert sorted(model.counts_.tallies[0].words()) == ["cup", "late", "tea", "train"]
+    assert sorted(model.counts_.tallies[0].token_texts()) == ["cup", "late", "tea", "train"]
     assert sorted(CountVectorizer(stop_words="english").fit(texts).vocabulary_) == ["cup", "late", "tea", "train"]
 
 
@@ -332,7 +332,7 @@ def test_models_add_where_one_hears_characters_and_the_other_does_not():
         whole = words.fit(
             np.concatenate([names(400, 1)[0], names(20, 2)[0]]), np.append(names(400, 1)[1], names(20, 2)[1])
         )
-        assert both.counts_.tallies[0].n_terms == whole.counts_.tallies[0].n_terms
+        assert both.counts_.tallies[0].n_tokens == whole.counts_.tallies[0].n_tokens
         assert ((both - few).counts_.class_weight == many.counts_.class_weight).all()
     twice = many + many
     assert len(twice.fitted_.plan.parts) == 2

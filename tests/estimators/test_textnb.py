@@ -115,11 +115,11 @@ def test_another_prior_needs_no_documents(model):
 
 def test_top_terms_are_the_largest_log_odds(model):
     [first, second, *_] = model.top_words("spam", 6)
-    assert (first.term, first.count, first.others) == ("prize", 4.0, 0.0)
+    assert (first.word, first.count, first.other_count) == ("prize", 4.0, 0.0)
     n, rest, v = 9, 10, 10  # terms of spam, of ham, and different ones
     assert first.log_odds == pytest.approx(np.log((4 + 1) / (n + v) / ((0 + 1) / (rest + v))))
-    assert {second.term, model.top_words("spam", 6)[2].term} == {"call", "free"}
-    assert model.top_words("ham", 1)[0].term == "see"
+    assert {second.word, model.top_words("spam", 6)[2].word} == {"call", "free"}
+    assert model.top_words("ham", 1)[0].word == "see"
     assert len(model.top_words("ham", 100)) == v
     with pytest.raises(InputError, match="unknown class 'spa'; did you mean 'spam'"):
         model.top_words("spa")

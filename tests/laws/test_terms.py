@@ -101,7 +101,7 @@ def test_counts_are_the_exact_ones(rows):
     np.testing.assert_allclose(got.n[:, 0], n)
     assert set(got.token_texts()) == {term for (_, term), w in have.items() if w}
     for word in got.token_texts():
-        totals, documents_with = got.table(word)
+        totals, documents_with = got.class_counts(word)
         assert totals == [total[c, word] for c in range(k)]
         assert documents_with == [have[c, word] for c in range(k)]
 
