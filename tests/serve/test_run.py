@@ -68,13 +68,13 @@ _HANGS = """
 import sys, time
 from candide.serve import app, run
 from candide.serve.endpoints import Endpoint
-run._DRAIN = run._REST = 0.3
+run._SHUTDOWN_SECONDS = run._FINAL_SECONDS = 0.3
 served = app(sys.argv[1])
 def hang(request, scorer):
     print("asked", file=sys.stderr, flush=True)
     time.sleep(600)
-served.paths["/hang"] = {"GET": Endpoint("GET", "/hang", "", hang, slow=True)}
-run.run(served, run.listen("127.0.0.1", 0), "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
+served.paths["/hang"] = {"GET": Endpoint("GET", "/hang", "", hang, is_slow=True)}
+run.run(served, run.open_socket("127.0.0.1", 0), "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
 """
 
 

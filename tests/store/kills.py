@@ -24,7 +24,7 @@ from candide import store
 part = store.load(sys.argv[3])
 print("ready", flush=True)
 for _ in range(int(sys.argv[2])):
-    store.update(sys.argv[1], lambda fitted: fitted + part)
+    store.update_file(sys.argv[1], lambda fitted: fitted + part)
     print("done", flush=True)
 """
 

@@ -64,7 +64,7 @@ def test_who_waits_too_long_is_told(path):
 def test_the_lock_of_a_process_that_was_killed_is_free(path):
     code = (
         "import sys, time; from candide import files\n"
-        "with files.locked(sys.argv[1]):\n print(1, flush=True); time.sleep(60)"
+        "with files.lock_file(sys.argv[1]):\n print(1, flush=True); time.sleep(60)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)
     assert process.stdout.readline()

@@ -72,7 +72,7 @@ def tell(value, *keys):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (tell(1, "format"), "format 1; this version of Candide"),
+        (tell(2, "format"), "format 2; this version of Candide"),
         (tell(1, "unheard"), "an object with the fields"),
         (tell("parameters", "detail"), "unknown detail 'parameters'"),
         (tell(-1, "rows"), "the field 'rows' of its header is -1; expected a whole number"),
@@ -132,12 +132,12 @@ def test_what_is_wrong_is_said(path, change, complaint):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (tell(-1, "voices", "rows"), "learned from -1 rows"),
-        (tell(1, "voices", "wings"), "an object with the fields"),
-        (lambda h, a: h["voices"].pop("gone"), "an object with the fields"),
-        (lambda h, a: a.pop("voices.bias"), "'voices.bias' of 1 axes is missing"),
-        (put("voices.weights", 0, np.nan), "not finite"),
-        (put("voices.strength", 0, 0.0), "not above 0"),
+        (tell(-1, "terms", "learned_rows"), "learned from -1 rows"),
+        (tell(1, "terms", "wings"), "an object with the fields"),
+        (lambda h, a: h["terms"].pop("removed_rows"), "an object with the fields"),
+        (lambda h, a: a.pop("terms.bias"), "'terms.bias' of 1 axes is missing"),
+        (put("terms.weights", 0, np.nan), "not finite"),
+        (put("terms.strength", 0, 0.0), "not above 0"),
         (tell({"sequence": [{"sequence": [0, 9]}]}, "parts", 4, "event", "settings", "sets"), "a set of columns"),
         (tell(263, "parts", 0, "event", "settings", "cells"), "263 cells"),
     ],
@@ -176,14 +176,14 @@ def test_what_is_wrong_with_the_laws_of_voices_is_said(change, complaint, tmp_pa
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (put("curve.sizes", 0, 0), "no length of a curve"),
-        (put("curve.sizes", 0, 10**6), "shape"),
-        (lambda h, a: a.update({"curve.sizes": np.array([1])}), "curve.sizes"),
-        (put("curve.shares", 0, 1.0), "that rise"),
-        (put("curve.shares", 0, -0.1), "that rise"),
-        (put("curve.odds", 0, 1e6), "that rise"),
-        (put("curve.odds", 0, np.nan), "not finite"),
-        (lambda h, a: a.pop("curve.odds"), "'curve.odds' of 1 axes is missing"),
+        (put("calibrator.sizes", 0, 0), "no length of a curve"),
+        (put("calibrator.sizes", 0, 10**6), "shape"),
+        (lambda h, a: a.update({"calibrator.sizes": np.array([1])}), "calibrator.sizes"),
+        (put("calibrator.frequencies", 0, 1.0), "that rise"),
+        (put("calibrator.frequencies", 0, -0.1), "that rise"),
+        (put("calibrator.log_odds", 0, 1e6), "that rise"),
+        (put("calibrator.log_odds", 0, np.nan), "not finite"),
+        (lambda h, a: a.pop("calibrator.log_odds"), "'calibrator.log_odds' of 1 axes is missing"),
     ],
 )
 @pytest.mark.parametrize("detail", ["tally", "score"])

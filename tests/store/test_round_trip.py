@@ -55,7 +55,7 @@ def test_predictions_are_bit_equal_after_loading(name, detail, tmp_path):
 
 def test_the_cases_cover_every_event_and_prior():
     assert {part.event.name for model, _ in MODELS.values() for part in model.fitted_.counts.plan.parts} >= set(EVENTS)
-    used = {type(p) for model, _ in MODELS.values() for p in [getattr(model, "priors", None)]} | {
+    used = {type(p) for model, _ in MODELS.values() for p in [getattr(model, "param_priors", None)]} | {
         type(part.event.prior) for model, _ in MODELS.values() for part in model.fitted_.counts.plan.parts
     }
     assert set(PRIORS.values()) <= used
@@ -95,9 +95,9 @@ def test_bytes_do_not_depend_on_layout_hash_seed_or_locale(tmp_path):
     store.save(FittedModel(census), tmp_path / "a")
     store.save(FittedModel(swapped), tmp_path / "b")
     script = (
-        "import sys; from candide import store; from candide.model.fitted import Fitted; "
+        "import sys; from candide import store; from candide.model.fitted import FittedModel; "
         "from candide.demo import garden; "
-        "store.save(Fitted(garden()), sys.argv[1])"
+        "store.save(FittedModel(garden()), sys.argv[1])"
     )
     for i, locale in enumerate(("C", "tr_TR.UTF-8")):
         env = os.environ | {"PYTHONHASHSEED": str(i), "LC_ALL": locale}

@@ -85,11 +85,11 @@ def test_a_mapped_vocabulary_is_read_when_it_is_used(tmp_path):
     assert type(base.obj).__name__ == "mmap"
     np.testing.assert_array_equal(cd.TextNB.from_fitted(mapped).predict_proba(X), model.predict_proba(X))
     fresh = store.load(tmp_path / "m", read_whole=100)
-    whole = (model + model).counts_.tallies[0].table("free")
-    assert (fresh + fresh).counts.tallies[0].table("free") == whole
+    whole = (model + model).counts_.tallies[0].class_counts("free")
+    assert (fresh + fresh).counts.tallies[0].class_counts("free") == whole
     assert (
-        pickle.loads(pickle.dumps(store.load(tmp_path / "m", read_whole=100).counts.tallies[0])).words()
-        == tally.words()
+        pickle.loads(pickle.dumps(store.load(tmp_path / "m", read_whole=100).counts.tallies[0])).token_texts()
+        == tally.token_texts()
     )
 
 
@@ -154,7 +154,7 @@ def test_loading_a_mapped_model_takes_little_memory(tmp_path):
     code = f"""
 import re
 from candide import store
-from candide.tally import terms
+from candide.tally import token_counts
 def resident(): return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = resident()
 fitted = store.load({path!r}, read_whole=0)

@@ -41,11 +41,7 @@ from candide.model.plan import Plan
 from candide.store import plans, values
 from candide.store.container import check_fields, is_count, is_model_file, pack_container, unpack_container
 
-FORMAT = 3
-_READABLE_FORMATS = (
-    2,
-    FORMAT,
-)  # one of format 2 keeps nothing of what rounding took from its sums, and nothing declared
+FORMAT = 1
 DETAILS = ("tally", "explain", "score")
 _UNHASHED_FIELDS = {
     "format",
@@ -192,7 +188,7 @@ def _pack(
         **({"na": list(fitted.na)} if fitted.na else {}),
         **({"dates": sorted(fitted.dates)} if fitted.dates else {}),
         **({"times": sorted(fitted.times)} if fitted.times else {}),
-        **({} if fitted.term_weights is None else {"voices": _pack_term_weights(fitted, detail, arrays)}),
+        **({} if fitted.term_weights is None else {"terms": _pack_term_weights(fitted, detail, arrays)}),
         **(
             {"text_formats": {name: how.settings() for name, how in fitted.text_formats.items()}}
             if fitted.text_formats
@@ -209,7 +205,7 @@ def _base_header(detail: str, target: str | None, provenance: Mapping[str, str])
 
 def _pack_counts(counts: ModelCounts, arrays: plans.Arrays) -> dict[str, Any]:
     plans.pack_counts(counts, arrays)
-    return {"rows": counts.n_rows, "distributions": None, "strengths": False}
+    return {"rows": counts.n_rows, "distributions": None, "evidence": False}
 
 
 def _pack_term_weights(fitted: FittedModel, detail: str, arrays: plans.Arrays) -> dict[str, Any]:
@@ -231,10 +227,10 @@ def _pack_model(fitted: FittedModel, detail: str, arrays: plans.Arrays) -> dict[
     ]
     arrays["log_prior"] = fitted.unadjusted_model.log_prior
     if detail == "score":
-        return {"rows": None, "distributions": packed, "strengths": False}
+        return {"rows": None, "distributions": packed, "evidence": False}
     rows, strengths = fitted.n_rows, fitted.column_evidence or {}
-    arrays["strength"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
-    return {"rows": rows, "distributions": packed, "strengths": True}
+    arrays["evidence"] = np.array([strengths.get(name, np.nan) for name in fitted.plan.columns])
+    return {"rows": rows, "distributions": packed, "evidence": True}
 
 
 # Reading
@@ -242,21 +238,18 @@ def _pack_model(fitted: FittedModel, detail: str, arrays: plans.Arrays) -> dict[
 _HEADER = {
     "format": int, "version": str, "detail": str, "target": (str, type(None)), "provenance": dict, "columns": int,
     "numbered": bool, "classes": int, "parts": list, "settings": (dict, type(None)), "rows": (int, type(None)),
-    "distributions": (list, type(None)), "strengths": bool,
+    "distributions": (list, type(None)), "evidence": bool,
 }  # fmt: skip
 _OPTIONAL = {"estimator": dict, "text_formats": dict, "na": list, "dates": list, "times": list,
-             "voices": dict, "policy": dict}  # fmt: skip
+             "terms": dict, "policy": dict}  # fmt: skip
 
 
 def _unpack(file: memoryview, *, verify: bool) -> tuple[FittedModel, bool]:
     """The model, and whether the file holds a census alone."""
     header, found = unpack_container(file, verify=verify)
-    if header.get("format") not in _READABLE_FORMATS:
+    if header.get("format") != FORMAT:
         read = str(header.get("format"))[:20]
-        raise ModelFileError(
-            f"format {read}; this version of Candide ({__version__}) reads {_READABLE_FORMATS[0]} to {FORMAT}",
-            value=read,
-        )
+        raise ModelFileError(f"format {read}; this version of Candide ({__version__}) reads {FORMAT}", value=read)
     header = check_fields(
         header, "the header", _HEADER | {name: kind for name, kind in _OPTIONAL.items() if name in header}
     )
@@ -281,10 +274,10 @@ def _unpack(file: memoryview, *, verify: bool) -> tuple[FittedModel, bool]:
         known[field] = _names(header.get(field, []), field, plan)
     if "text_formats" in header:
         known["text_formats"] = values.unpack_text_formats(header["text_formats"])
-    if "voices" in header:
+    if "terms" in header:
         from candide.store.term_weights import unpack_term_weights
 
-        known["term_weights"] = unpack_term_weights(header["voices"], arrays, plan, len(labels))
+        known["term_weights"] = unpack_term_weights(header["terms"], arrays, plan, len(labels))
     if detail == "tally":
         out = FittedModel(plans.unpack_counts(plan, labels, header["rows"], arrays), **known)
     else:
@@ -321,12 +314,12 @@ def _unpack_model(header: dict[str, Any], arrays: plans.TrackedArrays, plan: Pla
         for i, (one, part) in enumerate(zip(packed, plan.parts, strict=True))
     )
     model = Model(log_prior, distributions, calibrator=unpack_calibrator(arrays, n_classes))
-    if not header["strengths"]:
+    if not header["evidence"]:
         return model, None
-    found, rows = arrays.get("strength"), header["rows"]
+    found, rows = arrays.get("evidence"), header["rows"]
     if not is_count(rows):
         raise ModelFileError(f"the field 'rows' of its header is {rows!r}; expected a whole number >= 0", value=rows)
     if found is None or found.shape != (len(plan.columns),):
-        raise ModelFileError(f"array 'strength' does not hold a number for each of {len(plan.columns)} columns")
+        raise ModelFileError(f"array 'evidence' does not hold a number for each of {len(plan.columns)} columns")
     pairs = [(name, value) for name, value in zip(plan.columns, found.tolist(), strict=True) if value == value]
     return model, tuple(sorted(pairs, key=lambda pair: -pair[1]))

@@ -97,7 +97,7 @@ def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
         own = _pack_encodings(i, part, pool, arrays)
         packed = {"event": values.pack_value(part.event, arrays), **({"encodings": own} if own else {})}
         if part.prototypes is not None:
-            packed["together"] = values.pack_value(part.prototypes, arrays)
+            packed["prototypes"] = values.pack_value(part.prototypes, arrays)
         parts.append(packed)
     arrays |= pool.arrays()
     return {"columns": n, "numbered": numbered, "classes": len(labels), "parts": parts}
@@ -132,7 +132,7 @@ def unpack_plan(header: Mapping[str, Any], arrays: TrackedArrays, size: int) -> 
 
 
 def _unpack_part(i: int, packed: Any, columns: tuple, arrays: TrackedArrays, reader: StringReader) -> PlanPart:
-    kinds = {"event": dict, "encodings": list, "together": dict}
+    kinds = {"event": dict, "encodings": list, "prototypes": dict}
     there = {"event", *(packed if isinstance(packed, dict) else ())}
     check_fields(packed, f"part {i}", {name: kind for name, kind in kinds.items() if name in there})
     part = PlanPart(values.unpack_event(packed["event"], arrays), columns)
@@ -140,7 +140,7 @@ def _unpack_part(i: int, packed: Any, columns: tuple, arrays: TrackedArrays, rea
     if part.event.encoding.block_kind != "codes" or not columns:
         if len(named) not in (0, len(columns)):
             raise ModelFileError(f"part {i}: {len(named)} encodings for {len(columns)} columns")
-        together = values.unpack_encoding(packed["together"], arrays) if "together" in packed else None
+        together = values.unpack_encoding(packed["prototypes"], arrays) if "prototypes" in packed else None
         return _with_encodings(i, part, tuple(named) or part.encodings, together)
     sizes = arrays.integers(f"{i}.sizes", len(columns))
     if min(sizes) < _ENCODING_IN_HEADER or sizes.count(_ENCODING_IN_HEADER) != len(named):

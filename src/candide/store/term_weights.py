@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from candide.model.term_weights import TermWeights
 
 _ROW_COUNT_FIELDS = {  # numbers of rows that weights are known by: the key in a file, and the field
-    "rows": "n_learned_rows",
-    "counted": "n_counted_rows",
-    "gone": "n_removed_rows",
-    "fresh": "n_uncounted_rows",
+    "learned_rows": "n_learned_rows",
+    "counted_rows": "n_counted_rows",
+    "removed_rows": "n_removed_rows",
+    "uncounted_rows": "n_uncounted_rows",
 }
 
 
 def pack_term_weights(term_weights: "TermWeights", arrays: plans.Arrays) -> dict[str, Any]:
-    arrays |= {"voices.weights": np.concatenate(term_weights.weight), "voices.bias": term_weights.bias}
-    arrays["voices.strength"] = term_weights.strength
+    arrays |= {"terms.weights": np.concatenate(term_weights.weight), "terms.bias": term_weights.bias}
+    arrays["terms.strength"] = term_weights.strength
     if term_weights.copies is not None:
-        arrays["voices.copies"] = term_weights.copies
+        arrays["terms.copies"] = term_weights.copies
     _pack_calibrator(term_weights.calibrator, arrays)
     for i, words in enumerate(term_weights.token_weights):
         if words is not None:
-            arrays |= {f"voices.words.{i}.{name}": array for name, array in words.arrays().items()}
+            arrays |= {f"terms.tokens.{i}.{name}": array for name, array in words.arrays().items()}
     return {key: getattr(term_weights, name) for key, name in _ROW_COUNT_FIELDS.items()}
 
 
@@ -39,23 +39,23 @@ def unpack_term_weights(
 ) -> "TermWeights":
     from candide.model.term_weights import TermWeights, term_groups
 
-    known = check_fields(header, "voices", dict.fromkeys(_ROW_COUNT_FIELDS, int))
+    known = check_fields(header, "terms", dict.fromkeys(_ROW_COUNT_FIELDS, int))
     if odd := [number for number in known.values() if not is_count(number)]:
-        raise ModelFileError(f"voices learned from {odd[0]!r} rows", value=odd[0])
+        raise ModelFileError(f"terms learned from {odd[0]!r} rows", value=odd[0])
     sizes = [len(part.event.term_names(part.columns)) for part in plan.parts]
-    weight = arrays.floats("voices.weights", (sum(sizes),))
-    strength = arrays.floats("voices.strength", (1 + max(term_groups(plan), default=-1),))
+    weight = arrays.floats("terms.weights", (sum(sizes),))
+    strength = arrays.floats("terms.strength", (1 + max(term_groups(plan), default=-1),))
     if not (strength > 0).all():
-        raise ModelFileError("array 'voices.strength' holds what is not above 0")
-    copies = arrays.floats("voices.copies", (n_classes,)) if arrays.has("voices.copies") else None
+        raise ModelFileError("array 'terms.strength' holds what is not above 0")
+    copies = arrays.floats("terms.copies", (n_classes,)) if arrays.has("terms.copies") else None
     if copies is not None and not (copies >= 1).all():
-        raise ModelFileError("array 'voices.copies' holds what is below 1")
+        raise ModelFileError("array 'terms.copies' holds what is below 1")
     known = {name: known[key] for key, name in _ROW_COUNT_FIELDS.items()} | {"copies": copies}
     each = tuple(np.split(weight, np.cumsum(sizes)[:-1]))
     curve = unpack_calibrator(arrays, n_classes)
-    words = tuple(_unpack_token_weights(arrays, f"voices.words.{i}", part) for i, part in enumerate(plan.parts))
+    words = tuple(_unpack_token_weights(arrays, f"terms.tokens.{i}", part) for i, part in enumerate(plan.parts))
     known |= {"calibrator": curve, "token_weights": words if any(one is not None for one in words) else ()}
-    return TermWeights(each, arrays.floats("voices.bias", (n_classes,)), strength=strength, **known)
+    return TermWeights(each, arrays.floats("terms.bias", (n_classes,)), strength=strength, **known)
 
 
 def _unpack_token_weights(arrays: plans.TrackedArrays, prefix: str, part: PlanPart) -> "TokenWeights | None":
@@ -76,24 +76,28 @@ def _unpack_token_weights(arrays: plans.TrackedArrays, prefix: str, part: PlanPa
 def _pack_calibrator(curve: "IsotonicCalibrator | None", arrays: plans.Arrays) -> None:
     """What bends the probabilities of a model, one curve after another."""
     if curve is not None:
-        arrays["curve.sizes"] = np.array([len(odds) for odds in curve.log_odds], np.int64)
+        arrays["calibrator.sizes"] = np.array([len(odds) for odds in curve.log_odds], np.int64)
         arrays |= {
-            "curve.odds": np.concatenate(curve.log_odds),
-            "curve.shares": np.concatenate(curve.observed_frequencies),
+            "calibrator.log_odds": np.concatenate(curve.log_odds),
+            "calibrator.frequencies": np.concatenate(curve.observed_frequencies),
         }
 
 
 def unpack_calibrator(arrays: plans.TrackedArrays, n_classes: int) -> "IsotonicCalibrator | None":
     from candide.model.calibration import IsotonicCalibrator
 
-    if not arrays.has("curve.sizes"):
+    if not arrays.has("calibrator.sizes"):
         return None
-    sizes = np.array(arrays.integers("curve.sizes", n_classes if n_classes > 2 else 1))
+    sizes = np.array(arrays.integers("calibrator.sizes", n_classes if n_classes > 2 else 1))
     if not (sizes > 0).all():
-        raise ModelFileError("array 'curve.sizes' holds what is no length of a curve")
+        raise ModelFileError("array 'calibrator.sizes' holds what is no length of a curve")
     n, ends = (int(sizes.sum()),), np.cumsum(sizes)[:-1]
-    odds, shares = (tuple(np.split(arrays.floats(f"curve.{name}", n), ends)) for name in ("odds", "shares"))
+    odds, shares = (
+        tuple(np.split(arrays.floats(f"calibrator.{name}", n), ends)) for name in ("log_odds", "frequencies")
+    )
     rise = all((np.diff(curve) >= 0).all() for curve in (*odds, *shares))
     if not rise or not all(((p > 0) & (p < 1)).all() for p in shares):
-        raise ModelFileError("the arrays 'curve.odds' and 'curve.shares' are no curves of probabilities that rise")
+        raise ModelFileError(
+            "the arrays 'calibrator.log_odds' and 'calibrator.frequencies' are no curves of probabilities that rise"
+        )
     return IsotonicCalibrator(odds, shares)

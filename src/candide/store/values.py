@@ -54,7 +54,7 @@ _ENCODINGS: Registry[Encoding] = Registry(
 )
 _REGISTRIES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("event", EVENTS),
-    ("voice", TERM_EVENTS),
+    ("term", TERM_EVENTS),
     ("prior", PRIORS),
     ("encoding", _ENCODINGS),
 )
@@ -92,7 +92,7 @@ def _pack_named(value: EventModel | Prior | Encoding, arrays: dict[str, NDArray]
     if isinstance(value, Prior):
         kind, name = "prior", next((n for n, c in PRIORS.items() if c is type(value)), None)
     else:
-        some = ("event", "voice") if isinstance(value, EventModel) else ("encoding",)
+        some = ("event", "term") if isinstance(value, EventModel) else ("encoding",)
         found = ((kind, dict(_REGISTRIES)[kind].name_of(type(value))) for kind in some)  # type: ignore[attr-defined]
         kind, name = next(((kind, name) for kind, name in found if name), (some[0], None))
     if name is None:
