@@ -35,7 +35,7 @@ def test_columns_that_tell_only_together_are_heard(model):
     assert (model.predict(X) == y).mean() > 0.88  # 0.9 is all that there is to know
     assert (cd.NaiveBayes().fit(*mixed(2000)).predict(X) == y).mean() < 0.6
     sets = next(part for part in model.fitted_.plan.parts if part.event.name == "interaction")
-    assert sets.event.term_weights(sets.columns)[0] == ("a", "b")
+    assert sets.event.term_names(sets.columns)[0] == ("a", "b")
 
 
 def test_contributions_add_up_to_the_log_odds(model):
@@ -74,7 +74,7 @@ def test_counts_add_and_subtract_and_the_weights_stay(model):
     less = more - (more - model)
     asked = mixed(50, seed=2)[0]
     np.testing.assert_allclose(less.predict_proba(asked), model.predict_proba(asked), atol=1e-9)
-    assert less.fitted_.term_weights.rows == 2000
+    assert less.fitted_.term_weights.n_learned_rows == 2000
 
 
 def test_density_and_samples_are_those_of_the_columns(model):
@@ -212,7 +212,15 @@ def test_no_set_speaks_against_what_it_was_admitted_for():
 
 
 @pytest.mark.parametrize(
-    "given", [{"rows": 0}, {"rows": -5}, {"rows": "x"}, {"rows": 2.5}, {"rows": True}, {"random_state": None}]
+    "given",
+    [
+        {"sample_rows": 0},
+        {"sample_rows": -5},
+        {"sample_rows": "x"},
+        {"sample_rows": 2.5},
+        {"sample_rows": True},
+        {"random_state": None},
+    ],
 )
 def test_parameters_that_are_none_are_named(given):
     with pytest.raises(InputError) as error:
@@ -223,7 +231,7 @@ def test_parameters_that_are_none_are_named(given):
 def test_parameters_changed_after_a_fit_are_named_too():
     X, y = mixed(40)
     with pytest.raises(InputError) as error:
-        cd.BayesClassifier().fit(X, y).set_params(rows="many").reweight(X, y)
+        cd.BayesClassifier().fit(X, y).set_params(sample_rows="many").reweight(X, y)
     assert error.value.value == "many"
 
 

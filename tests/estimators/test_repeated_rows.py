@@ -140,7 +140,7 @@ def test_text_that_is_copied_with_its_row_stays_text(times):
     X["note"] = np.array([f"w{i % 7} and v{i % 11} but u{i} here" for i in range(120)], object)
     rows = np.repeat(np.arange(120), times)
     for found in (cd.BayesClassifier().fit(pick(X, rows), y[rows]), cd.fit({**pick(X, rows), "y": y[rows]}, "y")):
-        assert {part.holds for part in found.counts_.plan.parts if "note" in part.columns} == {"documents"}
+        assert {part.block_kind for part in found.counts_.plan.parts if "note" in part.columns} == {"documents"}
 
 
 def few_categories(n, seed, a=2, b=3):

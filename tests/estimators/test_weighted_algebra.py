@@ -60,15 +60,17 @@ def test_what_is_added_and_taken_away_is_gone(first):
     again = (first + other) - other
     same(again.counts_, first.counts_, moments=1e-9)
     mine = at(slice(0, 500), *WHOLE)
-    want = clone(first).fit(*mine).weigh(*mine).predict_proba(ASKED)
-    np.testing.assert_allclose(again.weigh(*mine).predict_proba(ASKED), want, atol=1e-6)
+    want = clone(first).fit(*mine).reweight(*mine).predict_proba(ASKED)
+    np.testing.assert_allclose(again.reweight(*mine).predict_proba(ASKED), want, atol=1e-6)
 
 
 def test_to_weigh_by_the_rows_that_were_fitted_changes_next_to_nothing(first):
     mine = at(slice(0, 500), *WHOLE)
     again = clone(first).fit(*mine)
     fitted = again.predict_proba(ASKED)
-    np.testing.assert_allclose(again.weigh(*mine).predict_proba(ASKED), fitted, atol=0.02)  # strengths within a tenth
+    np.testing.assert_allclose(
+        again.reweight(*mine).predict_proba(ASKED), fitted, atol=0.02
+    )  # strengths within a tenth
 
 
 def test_a_sum_has_weights_between_those_of_its_parts_and_says_from_how_many_rows(first):
@@ -88,7 +90,7 @@ def test_classes_of_one_part_only_keep_their_bias(first):
     (mine,), (theirs,) = ((one.fitted_.term_weights.bias[:1]) for one in (first, other))
     np.testing.assert_allclose(both.fitted_.term_weights.bias[:2], [theirs * 700 / 1200, mine * 500 / 1200], rtol=1e-12)
     labels = np.append(WHOLE[1][:500], np.where(y == "no", "never", y))
-    assert np.isfinite(both.weigh(WHOLE[0], labels).predict_proba(ASKED)).all()
+    assert np.isfinite(both.reweight(WHOLE[0], labels).predict_proba(ASKED)).all()
 
 
 def test_labels_written_as_text_and_as_numbers_are_the_same_classes():
@@ -143,13 +145,13 @@ def test_rows_taken_out_leave_the_counts_and_the_weights_say_so(first):
     left = at(slice(100, 500), *WHOLE)
     model.forget(*gone)
     same(model.counts_, cd.BayesClassifier(like=first).fit(*left).counts_, moments=1e-9)
-    assert model.fitted_.term_weights.gone == 100
+    assert model.fitted_.term_weights.n_removed_rows == 100
     note = "weights learned on 500 rows, before 100 rows were forgotten; the counts now hold 400 rows"
-    assert model.fitted_.term_weights.said(400) == note
+    assert model.fitted_.term_weights.training_summary(400) == note
     assert "100 rows were forgotten" in repr(model.fitted_)
     want = cd.BayesClassifier(like=first).fit(*left).reweight(*left).predict_proba(ASKED)
-    model.weigh(*left)
-    assert model.fitted_.term_weights.gone == 0
+    model.reweight(*left)
+    assert model.fitted_.term_weights.n_removed_rows == 0
     np.testing.assert_allclose(model.predict_proba(ASKED), want, atol=1e-6)
 
 
@@ -158,15 +160,15 @@ def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
     model = clone(first).fit(*at(slice(0, 500), *WHOLE))
     before = model.predict_proba(ASKED)
     with pytest.raises(NotCountedError) as error:
-        model.weigh(*rest)
+        model.reweight(*rest)
     assert "new=True" in error.value.remedy
     np.testing.assert_array_equal(model.predict_proba(ASKED), before)
-    model.weigh(*rest, rows_are_new=True)
-    assert model.fitted_.term_weights.said(500) == "weights learned on 700 rows that were not counted"
+    model.reweight(*rest, rows_are_new=True)
+    assert model.fitted_.term_weights.training_summary(500) == "weights learned on 700 rows that were not counted"
     truth = numbers(60, seed=9)[1]
     assert log_loss(truth, model.predict_proba(ASKED)) < 1.05 * log_loss(truth, before)
     with pytest.raises(NotCountedError) as error:
-        model.weigh(rest[0], np.full(700, "maybe"))
+        model.reweight(rest[0], np.full(700, "maybe"))
     assert error.value.value == "maybe"
 
 
@@ -245,7 +247,7 @@ def test_rows_of_one_class_teach_nothing_and_do_not_spoil_a_sum(first):
 
 def taught(model):
     """The same counts with weights of other rows."""
-    return (model + model).weigh(*at(slice(500, 1200), *WHOLE), rows_are_new=True)
+    return (model + model).reweight(*at(slice(500, 1200), *WHOLE), rows_are_new=True)
 
 
 @pytest.mark.parametrize(
@@ -257,4 +259,4 @@ def test_a_file_keeps_what_is_known_of_the_weights(first, change, tmp_path):
     again = cd.load(tmp_path / "m.candide")
     np.testing.assert_array_equal(again.predict_proba(ASKED), model.predict_proba(ASKED))
     assert repr(again.fitted_) == repr(model.fitted_)
-    assert again.fitted_.term_weights.n_counted_rows == model.fitted_.term_weights.counted
+    assert again.fitted_.term_weights.n_counted_rows == model.fitted_.term_weights.n_counted_rows

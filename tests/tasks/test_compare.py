@@ -84,8 +84,8 @@ def test_the_command(file):
     assert facts["names"] == ["naive", "--model naive --drop soil"]
     without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
     assert facts["metrics"]["--model naive --drop soil"]["log_loss"] == pytest.approx(without.log_loss)
-    assert {"name", "metric", "mean", "low", "high", "matters", "better"} == set(facts["differences"][0])
-    assert len(facts["verdicts"]) == 1
+    assert {"name", "metric", "mean", "low", "high", "is_significant", "is_better"} == set(facts["differences"][0])
+    assert len(facts["conclusions"]) == 1
 
 
 def test_options_beside_are_of_all_settings(file):

@@ -85,7 +85,7 @@ def test_columns_stand_as_in_the_source(known, tmp_path):
     model = cd.fit(door("csv", data, tmp_path), "y")
     assert model.feature_names_in_.tolist() == ["job", "x", "a", "z", "b"]
     in_memory = cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert [one.title for one in model.term_weights()] == [one.title for one in in_memory.terms_()]
+    assert [one.title for one in model.terms_()] == [one.title for one in in_memory.terms_()]
     rows = inputs(data)[:50]
     with pytest.warns(UserWarning, match="feature names"):  # so that rows without names go by position
         found = model.predict_proba(rows.to_numpy(object))
@@ -344,7 +344,7 @@ def test_levels_of_a_csv_are_indicators_too(tmp_path):
     data = pd.DataFrame({**columns, "y": np.where(gap + 0.5 * rng.normal(size=600) > 0, "yes", "no")})
     data.to_csv(tmp_path / "t.csv", index=False)
     found, want = cd.fit(tmp_path / "t.csv", "y"), cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert "linear discriminant of 6 categories" in {voice.title for voice in found.term_weights()}
+    assert "linear discriminant of 6 categories" in {voice.title for voice in found.terms_()}
     same(found, want, inputs(data))
 
 

@@ -17,14 +17,14 @@ def test_rows_are_scored_in_blocks_that_shrink_with_the_number_of_classes(monkey
     rows = {"x": rng.normal(y % 7), "word": rng.choice(["ant", "bee"], len(y))}
     model = cd.NaiveBayes().partial_fit(rows, y, classes=np.arange(CLASSES))
     task = importlib.import_module("candide.operations.predict")
-    blocks, scored = [], task.scored
+    blocks, scored = [], task.score_batch
 
     def noted(*asked):
         out = scored(*asked)
         blocks.append(out[0].shape)
         return out
 
-    monkeypatch.setattr(task, "scored", noted)
+    monkeypatch.setattr(task, "score_batch", noted)
     rows = {"x": rng.normal(size=ROWS), "word": rng.choice(["ant", "bee"], ROWS)}
     table = model.predict_table(rows)
     assert sum(n for n, _ in blocks) == ROWS

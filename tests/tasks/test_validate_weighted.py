@@ -79,14 +79,14 @@ def test_equals_refitting_on_every_fold(kind):
         found.folds, refitted(data, np.arange(n), folds_of(kind(data), 3, 0), 3), strict=True
     ):
         assert_same_scores(scores, wanted)
-        plans.append({one for part in plan.parts for one in part.event.term_weights(part.columns)})
+        plans.append({one for part in plan.parts for one in part.event.term_names(part.columns)})
     assert all(("a", "b") in plan for plan in plans)
     assert found.total.accuracy > cross_validate(data, "y", folds=3, model="naive").total.accuracy + 0.2
 
 
 def test_counts_are_of_all_rows_and_weights_of_those_looked_at(monkeypatch):
     data = made(2000, gaps=0.0)
-    monkeypatch.setattr(cross_validation, "look", partial(draw_sample, rows=400))
+    monkeypatch.setattr(cross_validation, "draw_sample", partial(draw_sample, rows=400))
     found = cross_validate(data, "y", folds=3, settings=SETTINGS, model="bayes")
     with open_source(data) as source:
         source.materialise()

@@ -203,5 +203,5 @@ def test_a_part_that_is_calibrated_adds_all_the_same(first):
     part = operations.fit_model(frame(REST), "t", like=first, calibration="isotonic").fitted
     assert part.term_weights.calibrator is not None
     both = first + part
-    assert both.term_weights.curve is None
+    assert both.term_weights.calibrator is None
     assert operations.reweight(part, frame(REST)).fitted.term_weights.calibrator is None
