@@ -62,13 +62,13 @@ def _classes(quick: bool) -> list[list[str]]:
 
 def _validation(quick: bool) -> list[list[str]]:
     """Five folds of a file, against five fits of as many rows as weights are learned from, and two passes."""
+    from candide.data.limits import LIMITS
     from candide.operations.fit import fit_model
     from candide.validation.cross_validation import cross_validate
-    from candide.weighted.sample import MAX_ROWS
 
     rows = 100_000 if quick else 1_000_000
     with tempfile.TemporaryDirectory() as folder:
-        path, sample = (mixed(Path(folder) / f"{n}.parquet", n) for n in (rows, min(rows, MAX_ROWS)))
+        path, sample = (mixed(Path(folder) / f"{n}.parquet", n) for n in (rows, min(rows, LIMITS.rows)))
         whole, fit, two = seconds(
             lambda: cross_validate(path, "y", folds=5),
             lambda: fit_model(sample, "y"),

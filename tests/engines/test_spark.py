@@ -16,6 +16,7 @@ from tests.engines.test_engines import same
 import candide as cd
 from candide.data.table import Table
 from candide.engines.base import LabelledSource, get_engine
+from candide.engines.draw_sample import draw_sample
 from candide.engines.planning import prepare_source
 from candide.engines.spark.engine import Spark
 from candide.engines.spark.source import SparkSource
@@ -28,7 +29,6 @@ from candide.testing import check_engine
 from candide.testing.laws import check_same_state
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
-from candide.weighted.sample import draw_sample
 
 pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
 

@@ -7,13 +7,13 @@ import pytest
 
 import candide as cd
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.errors import InputError
 from candide.model.model import Model
 from candide.model.settings import Settings
 from candide.operations.fit import fit_model
 from candide.validation.held_out import score_held_out
-from candide.weighted.sample import Sample
 
 
 def look_at(columns, y, weight=None) -> Sample:

@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from candide.data.labels import Labels
+from candide.data.limits import LIMITS
+from candide.data.sample import Sample
 from candide.data.sampling import hash_row_numbers
 from candide.data.table import Table
 from candide.engines.base import Folds, LabelledSource, open_source
-from candide.engines.draw_sample import draw_source_rows
+from candide.engines.draw_sample import draw_sample, draw_source_rows
 from candide.engines.planning import prepare_source
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 from candide.events.text import DEFAULT_TEXT
 from candide.model.settings import default_settings
 from candide.weighted.fit import fit_weighted_source
-from candide.weighted.sample import Sample, draw_sample, max_sample_rows
 
 N = 3000
 
@@ -75,10 +76,10 @@ def test_they_are_drawn_from_all_rows_that_count():
     data, got = rows(), seen(rows())
     there = np.flatnonzero(data["y"].is_valid().to_numpy() & (data["w"].to_numpy() > 0))
     assert set(got.row_number) <= set(there)
-    assert 0.3 < (got.row < N / 2).mean() < 0.7
-    np.testing.assert_array_equal(data["x"].to_numpy()[got.row], got.table.column("x"))
+    assert 0.3 < (got.row_number < N / 2).mean() < 0.7
+    np.testing.assert_array_equal(data["x"].to_numpy()[got.row_number], got.table.column("x"))
     assert len(seen(data, most=N)) == len(there)
-    assert set(seen(data, seed=1).row) != set(got.row)
+    assert set(seen(data, seed=1).row_number) != set(got.row_number)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -122,7 +123,7 @@ def test_copies_come_into_a_sample_together_with_their_frequency(tmp_path, batch
         with open_source(str(tmp_path / "rows.parquet")) as source:
             got = draw_sample(LabelledSource(source, "y"), prepare_source(source, "y"), rows=300)
         assert got.n_rows == got.weight.sum()
-        assert got.share == pytest.approx(1 / 3, rel=0.2)
+        assert got.distinct_fraction == pytest.approx(1 / 3, rel=0.2)
         place = {x: i for i, x in enumerate(distinct["x"].to_pylist())}
         mine = np.array([place[x] for x in got.table.column("x").tolist()])
         np.testing.assert_array_equal(got.weight, often[mine])
@@ -208,10 +209,10 @@ def test_a_source_of_texts_teaches_words_by_more_rows():
 
 
 def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():
-    assert max_sample_rows(20_000, 2, 14) == 20_000
-    assert max_sample_rows(20_000, 26, 16) == 10_683
-    assert max_sample_rows(20_000, 10, 3000) == 2000
-    assert max_sample_rows(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000
+    assert LIMITS.n_rows(20_000, 2, 14) == 20_000
+    assert LIMITS.n_rows(20_000, 26, 16) == 10_683
+    assert LIMITS.n_rows(20_000, 10, 3000) == 2000
+    assert LIMITS.n_rows(20_000, 1000, 5000) * 1000 * 5200 <= 240_000_000
 
 
 def test_copies_are_given_where_some_class_has_any():

@@ -6,9 +6,11 @@ import pytest
 import candide as cd
 from candide.data.labels import Labels
 from candide.data.repeated_rows import find_distinct_rows
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.engines.base import LabelledSource, open_source
+from candide.engines.draw_sample import draw_class_sample
 from candide.engines.planning import prepare_source
 from candide.metrics.scores import Scores
 from candide.model.model import Model
@@ -17,7 +19,6 @@ from candide.model.settings import default_settings
 from candide.operations.fit import fit_model
 from candide.report.summary.scores import HeldOutSummary
 from candide.validation.sampled_folds import _match_proportions, _proportion_weights, can_subtract_folds
-from candide.weighted.sample import Sample, draw_class_sample
 
 
 def _rows(n, seed, share=0.01, levels=300):

@@ -9,9 +9,11 @@ import pytest
 from tests.tasks.test_validate import assert_same_scores, folds_of
 
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.engines.base import Folds, LabelledSource, open_source
+from candide.engines.draw_sample import draw_sample
 from candide.engines.planning import prepare_source
 from candide.metrics.scores import Scores
 from candide.model.fitted import FittedModel
@@ -21,7 +23,6 @@ from candide.operations.fit import fit_model
 from candide.validation import cross_validation
 from candide.validation.cross_validation import cross_validate
 from candide.weighted.fit import learn_weights_from_sample
-from candide.weighted.sample import Sample, draw_sample
 from candide.weighted.selection import LearnedEncodings, select_terms
 
 SETTINGS = Settings(class_prior="jeffreys")

@@ -261,8 +261,8 @@ class TextNB(WeightedClassifier):
             return super()._fit_rows(table, y, weight, labels)
         plan = self._plan(table)
         if self.characters is None and self._can_add_characters:
+            from candide.data.sample import Sample
             from candide.model.text_options import has_character_gain
-            from candide.weighted.sample import Sample
 
             rows = Sample.from_table(table, labels.encode(y), labels, weight).pool_rows(self.random_state)
             given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out_weight

@@ -95,13 +95,13 @@ class WeightedClassifier(NaiveBayes):
 
     def _draw_sample(self, table: Table, y: NDArray, weight: Floats | None) -> Any:
         """The rows that weights are learned from."""
-        from candide.weighted.sample import Sample
+        from candide.data.sample import Sample
 
         self._check_sampling_params()
         labels = Labels.from_values(y)
         whole, plan = Sample.from_table(table, labels.encode(y), labels, weight), self.counts_.plan
         if all(part.event.weights_tokens for part in plan.parts):
-            return whole.limit_text(plan, self._max_documents, self.random_state)
+            return whole.limit_text(plan.token_columns, self._max_documents, self.random_state)
         return whole.limit_rows(self.sample_rows, self.random_state)
 
     @property

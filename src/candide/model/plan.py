@@ -171,6 +171,11 @@ class Plan:
     columns: tuple[Name, ...]
     parts: tuple[PlanPart, ...]
 
+    @property
+    def token_columns(self) -> list[Name]:
+        """The columns of text whose tokens have weights of their own."""
+        return [part.columns[0] for part in self.parts if part.event.weights_tokens]
+
     def with_levels(self, table: Table, weight: Floats | None = None) -> "Plan":
         """This plan with what its encodings learn from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table, weight) for part in self.parts))

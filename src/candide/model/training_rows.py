@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from candide.data.blocks import Block, Codes, Floats, slice_rows
+from candide.data.sample import Sample
 from candide.model import optimizer
 from candide.model.counts import ModelCounts
 from candide.model.model import prior_for
+from candide.model.plan import Plan
 from candide.model.settings import Settings
 
 _ROWS_AT_ONCE = 1 << 12  # rows that are scored together
@@ -27,6 +29,12 @@ class TrainingRows:
     weight: Floats | None = None  # (row,) how often it counts
     left_out_weight: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
     fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
+
+    @classmethod
+    def from_sample(cls, sample: Sample, plan: Plan) -> "TrainingRows":
+        """The rows of a sample as blocks of a plan."""
+        blocks = plan.blocks(sample.table)
+        return cls(blocks, sample.y, sample.weight, sample.left_out_weight, sample.bin_fold)
 
     def __len__(self) -> int:
         return len(self.y)

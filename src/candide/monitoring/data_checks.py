@@ -45,10 +45,10 @@ def check_data(
     Each finding has a ``code``, the ``column`` it is about, and a ``remedy``. The arguments are those of ``learn``.
     """
     from candide.engines.counting import count_source
+    from candide.engines.draw_sample import learn_grids
     from candide.engines.planning import prepare_source
     from candide.monitoring.count_checks import find_contradictions, find_problems
     from candide.monitoring.row_checks import RowSample
-    from candide.weighted.sample import learn_grids
 
     with open_source(data, reading) as source:
         labelled = LabelledSource(source, target, weight)

@@ -25,7 +25,7 @@ from candide.validation.fit_result import FitResult
 from candide.weighted.fit import make_estimator_record
 
 if TYPE_CHECKING:
-    from candide.weighted.sample import Sample as Look
+    from candide.data.sample import Sample as Look
 
 
 def fit_model(
@@ -56,10 +56,10 @@ def fit_model(
     ([2.0, 2.0], ["1 row has no value of 'y' and was left out"])
     """
     from candide.engines.counting import count_source
+    from candide.engines.draw_sample import learn_grids
     from candide.engines.planning import prepare_source
     from candide.validation.held_out import check_calibration
     from candide.weighted.fit import small_weight_notes
-    from candide.weighted.sample import learn_grids
 
     if like is not None:
         from candide.operations.fit_like import count_source_like, refuse_plan_options, resolve_model_kind
@@ -104,8 +104,8 @@ def _add_rare_classes(
     rows: LabelledSource, prepared: PreparedSource, counts: ModelCounts, sample: "Look", settings: Settings
 ) -> "Look":
     """The rows to judge a model by: more of rare classes, where the look is a sample that has few of them."""
+    from candide.engines.draw_sample import draw_class_sample
     from candide.validation.sampled_folds import can_subtract_folds, has_rare_class
-    from candide.weighted.sample import draw_class_sample
 
     if not (can_subtract_folds(sample, sample.distinct(), counts, settings) and has_rare_class(sample, counts)):
         return sample

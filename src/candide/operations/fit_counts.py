@@ -29,6 +29,7 @@ from candide import formatting
 from candide.data.notes import Note
 from candide.engines.base import LabelledSource, PreparedSource, open_source
 from candide.engines.counting import check_classes, unlabelled_notes
+from candide.engines.draw_sample import learn_grids
 from candide.engines.duckdb.encodings import read_whole_text
 from candide.engines.planning import reading_record
 from candide.engines.reading import ReadOptions
@@ -46,7 +47,6 @@ from candide.operations.fit_like import refuse_plan_options
 from candide.store import values
 from candide.store.models import make_read_options, resolve_plan
 from candide.validation.fit_result import FitResult
-from candide.weighted.sample import learn_grids
 
 _DOUBLE_DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
 _SAMPLE_ROWS = 1 << 11  # rows by which the middle of a number is known

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from candide.data.sample import Sample
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Source, Watch
+from candide.engines.draw_sample import draw_sample
 from candide.errors import InputError
 from candide.model.settings import Settings
 from candide.store.models import resolve_plan
 from candide.weighted.fit import learn_weights_from_sample
-from candide.weighted.sample import Sample, draw_sample
 
 
 def resolve_model_kind(like: Any, model: str) -> str:

@@ -33,8 +33,11 @@ from typing import Any
 
 from candide import formatting
 from candide.data.labels import Labels
+from candide.data.limits import LIMITS
 from candide.data.notes import Note, issue_warnings
+from candide.data.sample import Sample
 from candide.engines.base import LabelledSource, PreparedSource, Watch, no_progress, open_source
+from candide.engines.draw_sample import draw_sample
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, MergeError
 from candide.model.counts import ModelCounts
@@ -42,7 +45,6 @@ from candide.model.fitted import FittedModel
 from candide.store import outputs
 from candide.store.models import ModelLike, load_fitted, make_read_options, resolve_target
 from candide.weighted.reweight import check_weighted, reweight_model, stale_notes
-from candide.weighted.sample import MAX_ROWS, Sample, draw_sample
 
 _UNVERIFIED_NOTE = Note(
     "not-proved",
@@ -166,7 +168,7 @@ def reweight(
     out: str | os.PathLike | None = None,
     *,
     new: bool = False,
-    rows: int = MAX_ROWS,
+    rows: int = LIMITS.rows,
     seed: int = 0,
     target: str | None = None,
     weight: str | None = None,

@@ -17,9 +17,9 @@ from candide.data.row_hash import hash_column, mix
 from candide.data.sampling import assign_folds
 from candide.engines.base import Folds, FoldsOfRows, LabelledSource, PreparedSource
 from candide.engines.distinct_sample import DistinctDrawing
+from candide.engines.draw_sample import draw_sample
 from candide.errors import InputError
 from candide.model.plan import Plan, PlanPart
-from candide.weighted.sample import draw_sample
 
 _COPIED = 0.05  # share of the rows that are copies, below which rows are divided one by one
 _MOSTLY = 0.5  # share of the equal rows that are copies, from which on all equal rows of a large table stay together

@@ -22,6 +22,7 @@ from candide.data.notes import Note
 from candide.engines.base import Folds, LabelledSource, Source, Watch, no_progress, open_source
 from candide.engines.batches import split_batches
 from candide.engines.counting import check_classes
+from candide.engines.draw_sample import draw_sample, learn_grids
 from candide.engines.planning import reading_record
 from candide.engines.reading import ReadOptions
 from candide.engines.scoring import TrueClasses
@@ -42,7 +43,6 @@ from candide.validation.fit_result import FitResult
 from candide.validation.fold_models import FoldModel, score_by_fold
 from candide.weighted.fit import make_estimator_record, refuse_naive_settings
 from candide.weighted.fold_plans import SelectedTerms, build_fold_model, select_terms_by_fold, unite_plans
-from candide.weighted.sample import draw_sample, learn_grids
 from candide.weighted.selection import plan_column_terms
 
 

@@ -23,6 +23,7 @@ from candide import formatting
 from candide.data.blocks import Codes, Floats
 from candide.data.column_types import infer_columns
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError, unknown_name_error
@@ -36,7 +37,6 @@ from candide.model.settings import CALIBRATIONS, Settings, default_settings
 from candide.validation.fold_models import expand_classes
 from candide.validation.sampled_folds import can_subtract_folds, cross_validate_sample
 from candide.weighted.fit import Calibrator, learn_weights_from_sample
-from candide.weighted.sample import Sample
 from candide.weighted.selection import LearnedEncodings, select_terms
 
 __all__ = ["HeldOutScores", "Labels", "Table", "score_held_out"]

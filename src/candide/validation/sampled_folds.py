@@ -10,7 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from candide.data.blocks import Codes, Floats
+from candide.data.limits import LIMITS
 from candide.data.repeated_rows import DistinctRows
+from candide.data.sample import Sample
 from candide.data.sampling import assign_folds
 from candide.engines import arrays
 from candide.model.counts import ModelCounts
@@ -20,7 +22,6 @@ from candide.model.plan import Plan
 from candide.model.settings import Settings, default_settings
 from candide.validation.fold_models import expand_classes
 from candide.weighted.fit import learn_weights_from_sample
-from candide.weighted.sample import MIN_CLASS_ROWS, Sample
 
 _MAX_COPY_SHARE = (
     0.05  # share of the rows of a sample that are copies, from which on others would be left in the counts
@@ -41,7 +42,7 @@ def can_subtract_folds(sample: Sample, rows: DistinctRows, counts: ModelCounts, 
 
 def has_rare_class(sample: Sample, counts: ModelCounts) -> bool:
     """Whether a class has few rows in a sample."""
-    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < MIN_CLASS_ROWS).any())
+    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < LIMITS.class_rows).any())
 
 
 def cross_validate_sample(

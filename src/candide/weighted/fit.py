@@ -21,10 +21,13 @@ from candide import formatting
 from candide.data.blocks import Codes, Floats
 from candide.data.column_types import infer_columns
 from candide.data.labels import Labels
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress
+from candide.engines.draw_sample import draw_sample, draw_text_sample
 from candide.errors import InputError
 from candide.model import term_weights
 from candide.model.counts import ModelCounts
@@ -32,8 +35,7 @@ from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
-from candide.model.training_rows import FurtherRows
-from candide.weighted.sample import MAX_DOCUMENTS, MAX_ROWS, Sample, draw_sample, draw_text_sample, has_token_weights
+from candide.model.training_rows import FurtherRows, TrainingRows
 from candide.weighted.selection import LearnedEncodings, select_terms
 
 Calibrator = Callable[
@@ -50,8 +52,8 @@ def fit_weighted(
     events: Any = "auto",
     settings: Settings | None = None,
     interactions: bool = True,
-    sample_rows: int = MAX_ROWS,
-    documents: int = MAX_DOCUMENTS,
+    sample_rows: int = LIMITS.rows,
+    documents: int = LIMITS.documents,
     seed: int = 0,
     like: Plan | None = None,
     calibrate: Calibrator | None = None,
@@ -66,15 +68,15 @@ def fit_weighted(
     encodings = None if like is not None else LearnedEncodings.from_sample(pooled, events, infer_columns(seen.table))
     plan = like if encodings is None else encodings.plan
     assert plan is not None
-    if has_token_weights(plan):
-        more = more.limit_text(plan, documents, seed)
+    if plan.token_columns:
+        more = more.limit_text(plan.token_columns, documents, seed)
         seen = more.limit_rows(sample_rows, seed).with_seen_labels()  # of long documents, fewer
         pooled = seen.pool_rows(seed)
     if encodings is not None:
         plan, found = select_terms(pooled, settings=settings, interactions=interactions, encodings=encodings)
     census = arrays.count_table(table, y, weight, plan=plan.with_levels(table), labels=labels)
     columns = set(census.plan.columns)
-    found = learn_weights_from_sample(pooled, census, settings, found, more if has_token_weights(plan) else None)
+    found = learn_weights_from_sample(pooled, census, settings, found, more if plan.token_columns else None)
     fitted = FittedModel(census, settings, dates=table.dates & columns, times=table.times & columns, term_weights=found)
     return fitted if calibrate is None else calibrate(fitted, seen.with_labels(labels), like)
 
@@ -85,7 +87,7 @@ def fit_weighted_source(
     *,
     events: Any = "auto",
     settings: Settings,
-    sample_rows: int = MAX_ROWS,
+    sample_rows: int = LIMITS.rows,
     watch: Watch = no_progress,
 ) -> tuple[CountResult, TermWeights, Sample]:
     """The counts of a source for a model of all voices, their weights, and the rows looked at.
@@ -97,7 +99,7 @@ def fit_weighted_source(
     with watch(rows.source, "looking"):
         more = (
             draw_text_sample(rows, prepared)
-            if has_token_weights(prepared.plan)
+            if prepared.plan.token_columns
             else draw_sample(rows, prepared, rows=sample_rows)
         )
     seen = more.limit_rows(sample_rows).with_seen_labels()
@@ -144,7 +146,9 @@ def _find_further_rows(more: Sample, seen: Codes, plan: Plan) -> FurtherRows:
     pooled = more.pool_distinct(rows)
     number = more.row_number[rows.first[rows.group[np.searchsorted(more.row_number, seen)]]]
     order = np.argsort(pooled.row_number, kind="stable")
-    return FurtherRows(pooled.training_rows(plan), order[np.searchsorted(pooled.row_number, number, sorter=order)])
+    return FurtherRows(
+        TrainingRows.from_sample(pooled, plan), order[np.searchsorted(pooled.row_number, number, sorter=order)]
+    )
 
 
 def learn_pooled_weights(
@@ -157,7 +161,10 @@ def learn_pooled_weights(
     """The weights of the voices of a census, by some of the rows that were counted, pooled; words also by ``more``."""
     assert sample.copies is not None
     copies = sample.class_copies
-    effective, rows = counts if copies is None else counts.scale(1.0 / copies), sample.training_rows(counts.plan)
+    effective, rows = (
+        counts if copies is None else counts.scale(1.0 / copies),
+        TrainingRows.from_sample(sample, counts.plan),
+    )
     found = term_weights.learn_term_weights(
         effective, settings, rows, start=start, until_converged=start is None, further_rows=further_rows
     )

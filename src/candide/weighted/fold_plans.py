@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
@@ -28,7 +29,6 @@ from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
 from candide.weighted.fit import learn_weights_from_sample
-from candide.weighted.sample import Sample
 from candide.weighted.selection import LearnedEncodings, select_terms
 
 __all__ = ["Labels", "SelectedTerms", "Table", "build_fold_model", "select_terms_by_fold", "unite_plans"]

@@ -28,13 +28,14 @@ from dataclasses import replace
 
 from candide.data import value_matching
 from candide.data.notes import Note
+from candide.data.sample import Sample
 from candide.engines import arrays
 from candide.errors import InputError, NotCountedError
 from candide.model import term_weights
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
+from candide.model.training_rows import TrainingRows
 from candide.weighted.fit import learn_pooled_weights
-from candide.weighted.sample import Sample
 
 
 def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is_counted: bool = False) -> FittedModel:
@@ -45,7 +46,7 @@ def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is
         effective = census if fitted.term_weights is None else fitted.term_weights.effective_counts(census)
         rows = sample.with_seen_labels().pool_rows().with_labels(fitted.labels)
         found = term_weights.learn_term_weights(
-            effective, settings, rows.training_rows(census.plan), is_counted=False, until_converged=True
+            effective, settings, TrainingRows.from_sample(rows, census.plan), is_counted=False, until_converged=True
         )
         n = min(found.n_learned_rows, 1) * rows.n_rows
         found = replace(

@@ -28,6 +28,7 @@ from candide.conjugate.interaction import MARGIN_ROWS
 from candide.data.blocks import Codes, Floats
 from candide.data.column_types import ColumnSchema, infer_columns
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Name, Table
 from candide.distributions.base import to_dense
 from candide.distributions.token_weights import TokenWeights
@@ -48,9 +49,9 @@ from candide.model.counts import ModelCounts
 from candide.model.plan import Plan, PlanPart, expand_wildcard, is_single_event, named_events, plan_columns
 from candide.model.settings import Settings
 from candide.model.shrinkage import shrink_to_prior
+from candide.model.training_rows import TrainingRows
 from candide.tally import Tally
 from candide.tally.base import sum_class_weights
-from candide.weighted.sample import Sample
 
 MAX_SETS = {2: 200, 3: 100}  # sets of two and of three columns
 _MAX_SEED_PAIRS = 60  # pairs from which triples grow
@@ -185,7 +186,7 @@ class _TermSelector:
         self.table, self.y, self.weight = sample.table, sample.y, sample.weight
         self.labels = Labels(tuple(range(int(self.y.max(initial=0)) + 1)))
         self.class_weight = sum_class_weights(self.y, self.weight, len(self.labels))
-        self.learning_weight = sample.training_rows(Plan((), ())).learning_weight(self.class_weight)
+        self.learning_weight = TrainingRows.from_sample(sample, Plan((), ())).learning_weight(self.class_weight)
         self.parts: list[PlanPart] = []
         self.tallies: list[Tally] = []
         self.terms: list[NDArray] = []  # of each part, (row, class, voice)
@@ -218,7 +219,7 @@ class _TermSelector:
         tally = arrays.tally_block(part, block, self.y, self.weight, len(self.labels))
         census, rows = (
             self.make_counts([part], [tally]),
-            replace(self.sample.training_rows(Plan((), ())), blocks=[block]),
+            replace(TrainingRows.from_sample(self.sample, Plan((), ())), blocks=[block]),
         )
         [terms] = term_weights.training_contributions(census, self.settings, rows)
         self.tokens |= {
