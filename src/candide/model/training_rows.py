@@ -6,16 +6,19 @@ begin; it is worked out some rows at a time, and only its sum is kept.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from candide.data.blocks import Block, Codes, Floats, slice_rows
-from candide.data.sample import Sample
 from candide.model import optimizer
 from candide.model.counts import ModelCounts
 from candide.model.model import prior_for
 from candide.model.plan import Plan
 from candide.model.settings import Settings
+
+if TYPE_CHECKING:
+    from candide.data.sample import Sample
 
 _ROWS_AT_ONCE = 1 << 12  # rows that are scored together
 
@@ -31,7 +34,7 @@ class TrainingRows:
     fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
 
     @classmethod
-    def from_sample(cls, sample: Sample, plan: Plan) -> "TrainingRows":
+    def from_sample(cls, sample: "Sample", plan: Plan) -> "TrainingRows":
         """The rows of a sample as blocks of a plan."""
         blocks = plan.blocks(sample.table)
         return cls(blocks, sample.y, sample.weight, sample.left_out_weight, sample.bin_fold)
