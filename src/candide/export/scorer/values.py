@@ -216,7 +216,7 @@ def days_of(column: dict[str, Any], value: Any, read: Any) -> float:
 def find_level(column: dict[str, Any], value: Any) -> int:
     """The place of a value among the levels of its column."""
     try:
-        return column["known"].place(value)
+        return column["known"].find(value)
     except TypeError:
         remedy = "pass text, a number, a truth or a date, or None where it is missing"
         raise value_error(column, value, "is not a level", remedy) from None
