@@ -117,8 +117,8 @@ def test_classes_that_come_and_go():
 
 def test_a_prior_without_smoothing_gives_infinite_moves_not_nan():
     y = ["a", "a", "b", "b"]
-    before = fit("categorical", ["x", "x", "x", "y"], y, priors=Dirichlet(0.0))
-    after = fit("categorical", ["x", "y", "x", "y"], y, priors=Dirichlet(0.0))
+    before = fit("categorical", ["x", "x", "x", "y"], y, param_priors=Dirichlet(0.0))
+    after = fit("categorical", ["x", "y", "x", "y"], y, param_priors=Dirichlet(0.0))
     assert not any(np.isnan(m.divergence) for m in compare_models(before, after).columns)
 
 

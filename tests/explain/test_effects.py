@@ -42,7 +42,7 @@ def test_a_column_that_raises_the_odds_is_shown_to_raise_them(model, name):
     assert (np.diff(odds) > 0).all()
     effect = Effects(model.fitted_).for_column(name)
     assert effect.n_terms > 1
-    assert (np.diff(effect.axis.against(model.fitted_.shares, 1)) > 0).all()
+    assert (np.diff(effect.axis.contrast(model.fitted_.class_proportions, 1)) > 0).all()
     [line] = nomogram_lines(Drawable.from_model(model), 1, [name])
     assert (np.diff(line.log_odds) > 0).all()
     heights = [bar.get_height() for bar in plot.term(model, name).patches]

@@ -92,9 +92,9 @@ def test_levels_have_the_chi_squared_and_the_information_of_their_table(seed):
         table = pd.crosstab(y, values).to_numpy()
         expected = stats.chi2_contingency(table, correction=False)
         assert (scores.for_column(name).test, scores.for_column(name).event) == ("chi2", "categorical")
-        assert scores.of(name).statistic == pytest.approx(expected.statistic, rel=1e-9)
-        assert scores.of(name).p_value == pytest.approx(expected.pvalue, rel=1e-7)
-        assert scores.of(name).information == pytest.approx(mutual_info_score(y, values), rel=1e-9, abs=1e-12)
+        assert scores.for_column(name).statistic == pytest.approx(expected.statistic, rel=1e-9)
+        assert scores.for_column(name).p_value == pytest.approx(expected.pvalue, rel=1e-7)
+        assert scores.for_column(name).information == pytest.approx(mutual_info_score(y, values), rel=1e-9, abs=1e-12)
 
 
 def test_counts_have_scikit_learns_chi_squared():
@@ -237,9 +237,9 @@ def test_noise_has_negative_evidence_and_a_signal_positive():
 
 def test_an_improper_prior_leaves_the_choice_of_prior_to_the_event_model():
     X, y = numbers(7, 2)
-    assert scored(X, y, "gaussian", priors="jeffreys").to_dict() == scored(X, y, "gaussian").to_dict()
-    kept = scored(X, y, "gaussian", priors=NormalInverseGamma(kappa=1.0))
-    assert kept.of(0).evidence != scored(X, y, "gaussian").of(0).evidence
+    assert scored(X, y, "gaussian", param_priors="jeffreys").to_dict() == scored(X, y, "gaussian").to_dict()
+    kept = scored(X, y, "gaussian", param_priors=NormalInverseGamma(kappa=1.0))
+    assert kept.for_column(0).evidence != scored(X, y, "gaussian").for_column(0).evidence
 
 
 def test_columns_modelled_together_are_one_unit():
@@ -248,7 +248,7 @@ def test_columns_modelled_together_are_one_unit():
     scores = scored(table, y, {("a", "b"): Gaussian(covariance="full")})
     assert {score.column for score in scores} == {("a", "b"), "c"}
     assert scores.for_column(("a", "b")).evidence is not None
-    assert scores.of(("a", "b")).information is None
+    assert scores.for_column(("a", "b")).information is None
 
 
 def test_scores_print_make_frames_and_say_what_is_missing():
@@ -269,11 +269,11 @@ def test_scores_print_make_frames_and_say_what_is_missing():
     assert text.splitlines()[-1] == "... and 10 more"
     frame = pd.DataFrame(scores.to_dict())
     assert list(frame["evidence"]) == sorted(frame["evidence"], reverse=True)
-    assert frame["chosen"].sum() == 2
-    assert frame["chosen"][:2].all()
+    assert frame["is_selected"].sum() == 2
+    assert frame["is_selected"][:2].all()
     assert len(scores[:3]) == 3
     with pytest.raises(InputError) as error:
-        scores.of("age")
+        scores.for_column("age")
     assert error.value.value == "age"
 
 
@@ -292,7 +292,7 @@ def test_columns_with_and_without_evidence_stand_by_what_they_tell():
 def test_too_few_values_for_a_test():
     scores = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0]], [0, 0, 1], "gaussian")
     assert (scores.for_column(0).statistic, scores.for_column(0).p_value) == (None, None)
-    flat = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0], [5.0, 5.0]], [0, 0, 1, 1], "gaussian").of(1)
+    flat = scored([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0], [5.0, 5.0]], [0, 0, 1, 1], "gaussian").for_column(1)
     assert (flat.statistic, flat.p_value, flat.information) == (0.0, 1.0, 0.0)
 
 

@@ -28,7 +28,7 @@ def centred(score):
 
 
 def agrees(form, model, X, atol=1e-9):
-    np.testing.assert_allclose(centred(form.decision(X)), odds(model, X), atol=atol, rtol=1e-9)
+    np.testing.assert_allclose(centred(form.decision_function(X)), odds(model, X), atol=atol, rtol=1e-9)
     joint = np.sort(model.predict_log_proba(X), axis=1)
     clear = ~(joint[:, -1] - joint[:, -2] < 1e-9)  # a tie hangs on the last bit
     np.testing.assert_array_equal(form.classify(X)[clear], model.predict(X)[clear])

@@ -52,7 +52,7 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
     p = np.sort(model.predict_proba(asked), axis=1)
     if door == "array":
         found = [
-            (d.class_prior, d.log_odds, {c.title: c.nats for c in d.contributions}) for d in model.explain(asked, by)
+            (d.class_prior, d.log_odds, {c.title: c.log_odds for c in d.contributions}) for d in model.explain(asked, by)
         ]
     elif door in ("csv", "parquet"):
         each = [one.decision for one in operations.explain_rows(model, folder / f"x.{door}", [(1, 12)], by=by)]
@@ -62,7 +62,7 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
         lines = run("explain", folder / file, folder / "x.parquet", "--rows", "1-12", "--by", by, "--json").splitlines()
         each = [json.loads(line) for line in lines]
         found = [
-            (d["class_prior"], d["log_odds"], {c.get("voice", c["column"]): c["nats"] for c in d["columns"]})
+            (d["class_prior"], d["log_odds"], {c.get("term", c["column"]): c["log_odds"] for c in d["columns"]})
             for d in each
         ]
     np.testing.assert_allclose([odds for _, odds, _ in found], np.log(p[:, -1] / p[:, -2]), atol=1e-9)
@@ -86,7 +86,7 @@ def test_a_share_of_a_pair_goes_to_each_of_its_columns(model):
     asked = rows(1, seed=2)[0]
     [whole], [shared] = model.explain(asked), model.explain(asked, by="column")
     want = sum(c.log_odds / len(c.columns) for c in whole.contributions if "pump" in c.columns)
-    assert next(c.nats for c in shared.contributions if c.column == "pump") == pytest.approx(want)
+    assert next(c.log_odds for c in shared.contributions if c.column == "pump") == pytest.approx(want)
     with pytest.raises(InputError) as error:
         model.explain(asked, by="row")
     assert error.value.value == "row"
@@ -192,7 +192,7 @@ def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
     np.testing.assert_allclose(again.log_density(asked), model.log_density(asked))
     assert set(again.sample(5, random_state=0)[0]) == set(asked)
     np.testing.assert_allclose(
-        again.fitted_.class_proportions, model.fitted_.shares, atol=1e-3
+        again.fitted_.class_proportions, model.fitted_.class_proportions, atol=1e-3
     )  # but for the prior of the shares
     [decision] = again.explain(asked[:1])
     assert "class prior and bias" in str(decision)

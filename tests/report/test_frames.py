@@ -41,7 +41,7 @@ def test_a_frame_says_what_print_says(shown):
     assert f"{validation.total.log_loss:.4f}" in Reader(validation._repr_html_()).text
     assert Reader(columns._repr_html_()).tags.count("tr") == len(columns) + 1
     assert Reader(heard._repr_html_()).text.count("pair") == sum(one.kind == "pair" for one in heard)
-    assert f"{decision.contributions[0].nats:+.2f}" in Reader(decision._repr_html_()).text
+    assert f"{decision.contributions[0].log_odds:+.2f}" in Reader(decision._repr_html_()).text
     assert "300 rows, 2 classes" in Reader(model._repr_html_()).text
 
 

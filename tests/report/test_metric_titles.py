@@ -46,7 +46,7 @@ def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
         assert ("f1 (second class)" if k == 2 else "f1 (macro)") in text
     of = "yes" if k == 2 else "macro"
     for found in (to_facts(summary.summarize_scores(model, scores)), to_facts(summary.summarize_settings(compared))):
-        assert found["metrics_of"]["precision"] == found["metrics_of"]["f1"] == of
+        assert found["metric_classes"]["precision"] == found["metric_classes"]["f1"] == of
         assert json.dumps(found)
 
 
@@ -81,5 +81,5 @@ def test_the_command_prints_it_in_json(tmp_path):
     csv.write_csv(pa.table(table(2)), tmp_path / "t.csv")
     typed = ["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--folds", "3", "--model", "naive", "--json"]
     found = json.loads(CliRunner().invoke(cli, typed, catch_exceptions=False).output)
-    assert found["metrics_of"] == {"precision": "yes", "f1": "yes", "average_precision": "yes"}
+    assert found["metric_classes"] == {"precision": "yes", "f1": "yes", "average_precision": "yes"}
     assert found["precision"]["value"] == pytest.approx(found["by_class"][1]["precision"])

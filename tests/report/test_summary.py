@@ -176,8 +176,8 @@ RENDERERS = [*sorted((ROOT / "report" / "terminal").glob("*.py")), ROOT / "repor
 
 @pytest.mark.parametrize("path", RENDERERS, ids=lambda p: p.name)
 def test_renderers_compute_nothing(path):
-    rooms = {found.room for found in imports(path)} - {None}
-    assert rooms <= {"report", "wording", "explain"}, "a renderer needs records and words"
+    rooms = {found.package for found in imports(path)} - {None}
+    assert rooms <= {"report", "formatting", "explain"}, "a renderer needs records and words"
     assert not {found.name.partition(".")[0] for found in imports(path)} & {"numpy", "scipy", "pyarrow"}
 
 

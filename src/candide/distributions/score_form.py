@@ -278,7 +278,7 @@ class PerTokenForm(ScoreForm):
         n_terms = self.weight.shape[1]
         if self.distribution.tokens.bits:
             return [f"{columns[0]}#{i}" for i in range(n_terms)]
-        return self.distribution.cells.names(np.arange(n_terms))
+        return self.distribution.cells.token_texts(np.arange(n_terms))
 
     def inputs(self, block: Any) -> Any:
         from scipy.sparse import csr_array

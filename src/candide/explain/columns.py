@@ -78,5 +78,5 @@ def _top_word_shares(
         p = distribution.token_probabilities(np.array([place[term] for term in best], np.intp))
         if p is not None:
             return list(best), p
-    counts = np.array([tally.table(term)[0] for term in best]).reshape(-1, len(fitted.labels))
+    counts = np.array([tally.class_counts(term)[0] for term in best]).reshape(-1, len(fitted.labels))
     return list(best), counts / np.maximum(tally.length[:, 0], 1e-300)

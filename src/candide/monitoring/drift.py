@@ -323,4 +323,4 @@ def _level_at(part: PlanPart, j: int, at: int | None, encodings: Any, is_date: b
     if at in (MISSING, UNSEEN):
         return "missing" if at == MISSING else "never met"
     encoding = encodings[j]
-    return part.levels[j].values[at] if encoding.is_read_as_text else encoding.names(is_date)[at]
+    return part.levels[j].values[at] if encoding.is_read_as_text else encoding.level_names(is_date)[at]

@@ -87,7 +87,7 @@ def _(found: summary.FitSummary) -> dict[str, Any]:
 def _(found: summary.DemoSummary) -> dict[str, Any]:
     metrics = {one.name: one.value for one in found.scores.metrics}
     of = {one.name: one.positive_class for one in found.scores.metrics if one.positive_class}
-    return {"rows": found.rows, "trained_on": found.training_rows, **metrics, "metrics_of": of}
+    return {"rows": found.rows, "trained_on": found.training_rows, **metrics, "metric_classes": of}
 
 
 @to_facts.register
@@ -97,7 +97,7 @@ def _(found: summary.ScoreSummary) -> dict[str, Any]:
         "folds": found.folds,
         "intervals_by": found.intervals_by,
         **{one.name: _metric_facts(one) for one in found.metrics},
-        "metrics_of": {one.name: one.positive_class for one in found.metrics if one.positive_class},
+        "metric_classes": {one.name: one.positive_class for one in found.metrics if one.positive_class},
         "baseline": {one.name: one.baseline for one in found.metrics if one.baseline == one.baseline},
         "notes": found.notes,
         "classes": found.labels,

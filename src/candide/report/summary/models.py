@@ -223,7 +223,7 @@ def summarize_fit(
         tuple(ColumnSummary(one.name, None, one.kind) for one in fit_result.columns if one.name not in used),
         len(fitted.plan.columns) if fitted.settings.select else None,
         _importances(strongest),
-        (*fit_result.notes, *column_notes(columns)),
+        (*fit_result.note_texts, *column_notes(columns)),
         summarize_scores(validation.fit_result.fitted, validation.folds, (), n_selected) if validation else None,
         output,
         tuple(commands),

@@ -52,11 +52,11 @@ def _(found: DecisionSummary) -> Parts:
 def _document_parts(one: Any, label: str) -> RenderableType:
     """The terms of a document, which add up to what the document says; and the document, where colours can be shown."""
     rows = [
-        [escape(word.term), f"{word.count:g}", formatting.format_log_odds(word.weight)]
+        [escape(word.word), f"{word.count:g}", formatting.format_log_odds(word.log_odds)]
         for word in one.words[:_MAX_WORDS]
     ]
     if more := one.words[_MAX_WORDS:]:
-        rows.append([f"and {len(more):,} more", "", formatting.format_log_odds(sum(word.weight for word in more))])
+        rows.append([f"and {len(more):,} more", "", formatting.format_log_odds(sum(word.log_odds for word in more))])
     if abs(one.remainder) > 5e-4:
         rows.append(["[dim]length, and terms it lacks[/dim]", "", formatting.format_log_odds(one.remainder)])
     rows.append(["[dim]together[/dim]", "", formatting.format_log_odds(one.log_odds)])
