@@ -52,7 +52,8 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
     p = np.sort(model.predict_proba(asked), axis=1)
     if door == "array":
         found = [
-            (d.class_prior, d.log_odds, {c.title: c.log_odds for c in d.contributions}) for d in model.explain(asked, by)
+            (d.class_prior, d.log_odds, {c.title: c.log_odds for c in d.contributions})
+            for d in model.explain(asked, by)
         ]
     elif door in ("csv", "parquet"):
         each = [one.decision for one in operations.explain_rows(model, folder / f"x.{door}", [(1, 12)], by=by)]
