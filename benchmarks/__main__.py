@@ -19,6 +19,7 @@ SUBJECTS = (
     "serve",
     "engines",
     "honesty",
+    "compare",
 )
 
 
