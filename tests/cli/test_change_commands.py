@@ -106,7 +106,10 @@ def test_diff_says_what_moved(herbs, tmp_path):
     assert facts["levels"][0]["column"] == "soil"
     # The flowers of thyme are as they were; of others what they share with it moved, a little.
     assert {m["label"] for m in facts["columns"][:4]} == {"thyme"}
-    assert sum(m["moved"] for m in facts["columns"] if m["label"] != "thyme") < 0.05 * facts["columns"][0]["moved"]
+    assert (
+        sum(m["divergence"] for m in facts["columns"] if m["label"] != "thyme")
+        < 0.05 * facts["columns"][0]["divergence"]
+    )
     surprises = [m["surprise"] for m in facts["columns"]]
     assert surprises == sorted(surprises, reverse=True)
     text = run("diff", herbs / "may.candide", path)
@@ -179,22 +182,24 @@ def weighted(herbs, tmp_path):
     return tmp_path / "may.candide"
 
 
-def test_weigh_learns_the_weights_again(herbs, weighted, tmp_path):
-    facts = ask("weigh", weighted, herbs / "may.csv", "-t", "herb", "--rows", 100, "-o", tmp_path / "less.candide")
+def test_reweight_learns_the_weights_again(herbs, weighted, tmp_path):
+    facts = ask(
+        "reweight", weighted, herbs / "may.csv", "-t", "herb", "--sample-rows", 100, "-o", tmp_path / "less.candide"
+    )
     assert (facts["rows"], facts["rows_in_model"], facts["output"]) == (100, 300, str(tmp_path / "less.candide"))
     assert store.load(tmp_path / "less.candide").term_weights.n_learned_rows == 100
     assert store.load(weighted).term_weights.n_learned_rows == 300
-    shown = run("weigh", weighted, herbs / "may.csv", "-t", "herb")
+    shown = run("reweight", weighted, herbs / "may.csv", "-t", "herb")
     assert "300 of 300 rows" in " ".join(shown.output.split())
-    swapped = run("weigh", herbs / "may.csv", weighted)
-    assert "did you mean: candide weigh" in str(swapped.exception)
+    swapped = run("reweight", herbs / "may.csv", weighted)
+    assert "did you mean: candide reweight" in str(swapped.exception)
 
 
-def test_weigh_refuses_rows_of_another_month_unless_that_is_said(herbs, weighted):
-    result = run("weigh", weighted, herbs / "june.csv", "-t", "herb")
+def test_reweight_refuses_rows_of_another_month_unless_that_is_said(herbs, weighted):
+    result = run("reweight", weighted, herbs / "june.csv", "-t", "herb")
     assert result.exit_code == 1
-    assert "--new" in result.exception.remedy
-    assert ask("weigh", weighted, herbs / "june.csv", "-t", "herb", "--new")["rows"] == 300
+    assert "--rows-are-new" in result.exception.remedy
+    assert ask("reweight", weighted, herbs / "june.csv", "-t", "herb", "--rows-are-new")["rows"] == 300
 
 
 def test_commands_say_when_weights_are_old(herbs, weighted, tmp_path):
@@ -203,9 +208,9 @@ def test_commands_say_when_weights_are_old(herbs, weighted, tmp_path):
     assert "50 rows were forgotten" in ask("forget", weighted, tmp_path / "some.csv", "-t", "herb")["notes"][0]
     assert "50 rows were forgotten" in " ".join(run("show", weighted).output.split())
     merged = ask("merge", weighted, weighted, weighted, "-o", tmp_path / "sum.candide")
-    assert "candide weigh" in merged["notes"][0]
+    assert "candide reweight" in merged["notes"][0]
     (tmp_path / "rest.csv").write_text("".join([table[0], *table[51:]]))
-    ask("weigh", weighted, tmp_path / "rest.csv", "-t", "herb")
+    ask("reweight", weighted, tmp_path / "rest.csv", "-t", "herb")
     assert "weights learned on 250 of 250 rows" in " ".join(run("show", weighted).output.split())
 
 
@@ -236,7 +241,7 @@ def test_a_changed_model_may_be_kept_in_another_file(herbs, tmp_path, command, m
     same(path, out)
 
 
-@pytest.mark.parametrize("command", ["update", "forget", "weigh"])
+@pytest.mark.parametrize("command", ["update", "forget", "reweight"])
 def test_what_is_not_a_model_is_not_replaced_by_one(herbs, weighted, tmp_path, command):
     other = tmp_path / "notes.txt"
     other.write_text("mine")

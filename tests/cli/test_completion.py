@@ -110,7 +110,7 @@ def test_every_option_that_names_a_column_completes_it():
             if param.metavar in PARAM_BY_METAVAR:
                 assert param.type is PARAM_BY_METAVAR[param.metavar], (command.name, param.name)
     [what] = [param for param in cli.commands["plot"].params if param.name == "what"]
-    assert sorted(what.type.words) == sorted(PLOTS)
+    assert sorted(what.type.keywords) == sorted(PLOTS)
 
 
 def test_targets_and_dialects_of_an_export_are_completed(folder):

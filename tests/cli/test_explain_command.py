@@ -66,11 +66,11 @@ def test_what_a_column_says_is_what_it_changes_when_all_others_are_missing(garde
         prior = log_odds(alone(row, ()))
         assert facts["class_prior"] == pytest.approx(prior)
         assert facts["log_odds"] == pytest.approx(log_odds(row))
-        parts = {one["column"]: (one["value"], one["nats"]) for one in facts["columns"]}
+        parts = {one["column"]: (one["value"], one["log_odds"]) for one in facts["contributions"]}
         assert {name: value for name, (value, _) in parts.items()} == {name: value for name, [value] in row.items()}
         for name in row:
             assert parts[name][1] == pytest.approx(log_odds(alone(row, (name,))) - prior, abs=1e-9)
-        sizes = [abs(one["nats"]) for one in facts["columns"]]
+        sizes = [abs(one["log_odds"]) for one in facts["contributions"]]
         assert sizes == sorted(sizes, reverse=True)
 
 
@@ -100,8 +100,10 @@ def test_for_a_person(garden):
     assert f"{facts['prediction']}, p > 0.9999; then {facts['runner_up']}, p < 0.0001" in shown  # neither 0 nor 1
     assert f"labelled {HERBS[1]}" in shown
     at = lines.index(["column", "value", "nats"])
-    assert [line[0] for line in lines[at + 1 : at + 6]] == [one["column"] for one in facts["columns"]]
-    assert [float(line[-1]) for line in lines[at + 1 : at + 6]] == [round(c["nats"], 3) for c in facts["columns"]]
+    assert [line[0] for line in lines[at + 1 : at + 6]] == [one["column"] for one in facts["contributions"]]
+    assert [float(line[-1]) for line in lines[at + 1 : at + 6]] == [
+        round(c["log_odds"], 3) for c in facts["contributions"]
+    ]
     assert ["together", f"{facts['log_odds']:+.3f}"] in lines
 
 
@@ -114,9 +116,9 @@ def test_a_model_without_counts_explains_the_same(garden, tmp_path):
 def test_standard_input_missing_values_and_levels_never_seen(garden):
     text = "soil,height_cm,leaf_mm,flowers,scented\npeat,50.5,,3,yes\n"
     [facts] = ask("explain", garden / "m.candide", "-", stdin=text)
-    parts = {one["column"]: one for one in facts["columns"]}
-    assert (parts["soil"]["value"], parts["soil"]["known"]) == ("peat", False)
-    assert (parts["leaf_mm"]["value"], parts["leaf_mm"]["nats"]) == (None, 0.0)
+    parts = {one["column"]: one for one in facts["contributions"]}
+    assert (parts["soil"]["value"], parts["soil"]["is_seen"]) == ("peat", False)
+    assert (parts["leaf_mm"]["value"], parts["leaf_mm"]["log_odds"]) == (None, 0.0)
     assert (parts["height_cm"]["value"], facts["label"]) == (50.5, None)
     assert "peat (never seen)" in run("explain", garden / "m.candide", "-", stdin=text).output
 
@@ -130,7 +132,10 @@ def test_text_and_dates_are_shown_as_they_were_given(tmp_path):
     fit = ("fit", tmp_path / "mail.parquet", "-t", "kind", "-o", tmp_path / "m.candide", "--event", "body=text")
     assert run(*fit).exit_code == 0
     [facts] = ask("explain", tmp_path / "m.candide", tmp_path / "mail.parquet", "--row", 5)
-    assert {one["column"]: one["value"] for one in facts["columns"]} == {"day": "2024-05-28", "body": "see you at five"}
+    assert {one["column"]: one["value"] for one in facts["contributions"]} == {
+        "day": "2024-05-28",
+        "body": "see you at five",
+    }
     assert facts["prediction"] == "ham"
 
 
@@ -140,9 +145,9 @@ def test_what_is_impossible_speaks_for_the_other_without_bound(tmp_path):
     cd.NaiveBayes(estimate="mle").fit(rows, ["a", "a", "b", "b"]).save(path)
     (tmp_path / "rows.csv").write_text("soil,pot\nsand,red\nclay,blue\n")
     one, none = ask("explain", path, tmp_path / "rows.csv", "--rows", "1,2")
-    assert (one["prediction"], one["columns"][0]) == (
+    assert (one["prediction"], one["contributions"][0]) == (
         "a",
-        {"column": "soil", "value": "sand", "nats": None, "known": True},
+        {"column": "soil", "value": "sand", "log_odds": None, "is_seen": True},
     )
     assert (none["probability"], none["runner_up_probability"]) == (0.5, 0.5)  # impossible under both
     assert none["log_odds"] == none["class_prior"] == 0.0
@@ -206,9 +211,9 @@ def test_words_are_shown_and_told(tmp_path):
         == 0
     )
     [facts] = ask("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5)
-    [column] = facts["columns"]
-    assert [word["term"] for word in column["words"]] == ["prize", "now"]
-    assert sum(word["weight"] for word in column["words"]) == pytest.approx(column["nats"])
+    [column] = facts["contributions"]
+    assert [word["word"] for word in column["words"]] == ["prize", "now"]
+    assert sum(word["log_odds"] for word in column["words"]) == pytest.approx(column["log_odds"])
     shown = run("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5).output.split()
     assert shown[shown.index("prize", shown.index("term")) :][:3] == [
         "prize",

@@ -272,8 +272,10 @@ def test_strengths_are_those_of_the_priors_of_the_model(herbs, tmp_path):
     )
     model.fit(plants, y).save(tmp_path / "m.candide")
     facts = ask("show", tmp_path / "m.candide")
-    assert facts["strengths"] == pytest.approx({score["column"]: score["per_row"] for score in facts["scores"]})
-    assert facts["strengths"] != pytest.approx(ask("show", herbs / "herbs.candide")["strengths"])
+    assert facts["importances"] == pytest.approx(
+        {score["column"]: score["evidence_per_row"] for score in facts["scores"]}
+    )
+    assert facts["importances"] != pytest.approx(ask("show", herbs / "herbs.candide")["importances"])
     lines = [line.split() for line in run("show", tmp_path / "m.candide").output.splitlines() if "leaf_mm" in line]
     assert float(lines[0][-1]) == float(lines[1][3])  # in both tables
 
@@ -281,7 +283,7 @@ def test_strengths_are_those_of_the_priors_of_the_model(herbs, tmp_path):
 def test_columns_given_the_class_come_strongest_first_with_mean_and_deviation(herbs):
     facts = ask("show", herbs / "herbs.candide")
     names = [column["column"] for column in facts["columns"]]
-    assert names == list(facts["strengths"])
+    assert names == list(facts["importances"])
     assert names != ["height_cm", "leaf_mm", "flowers", "soil", "scented"]
     leaf = facts["columns"][0]
     rows = pyarrow.csv.read_csv(herbs / "herbs.csv").to_pandas().groupby("herb")["leaf_mm"]
@@ -400,7 +402,7 @@ def test_data_in_the_place_of_a_model_are_told_from_a_damaged_model(tmp_path, mo
     (tmp_path / "rows.csv").write_text(SMALL)
     more = {"merge": ("-o", "m.candide"), "plot": ("-o", "m.png"), "show": ()}.get(command, ("rows.csv",))
     error = failure(command, "rows.csv", *more)
-    assert (error.what, error.value) == ("rows.csv is data, and no model", "rows.csv")
+    assert (error.problem, error.value) == ("rows.csv is data, and no model", "rows.csv")
     assert "candide fit rows.csv --target COLUMN" in error.remedy
 
 

@@ -17,6 +17,7 @@ import candide as cd
 from candide import cli, operations, store
 from candide.engines.inputs import input_files
 from candide.errors import InputError
+from candide.store import outputs
 from candide.store.scored_files import is_scored_file
 
 ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
@@ -64,7 +65,7 @@ def test_an_input_is_not_written_over(folder, command):
     before = {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
     error = run(*command)
     assert error.value == command[-1]
-    assert "input" in error.what
+    assert "input" in error.problem
     assert "--force" in error.remedy
     assert {path: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()} == before
 
@@ -95,7 +96,7 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
     assert "is empty" in str(run("predict", "m.candide", "a.csv", "-o", out))
     assert run("predict", "m.candide", "a.csv", "-o", out, "--force") is None
     table = pa.table({"prediction": ["a"], "p_a": [1.0], "log_density": [0.0], "remark": ["mine"]})
-    operations.outputs.check(out, ours=is_scored_file)
+    outputs.check_destination(out, ours=is_scored_file)
     if ending == "parquet":
         pq.write_table(table, out)
     elif ending == "jsonl":

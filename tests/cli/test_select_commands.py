@@ -33,7 +33,7 @@ def test_show_prints_the_scores_and_marks_the_chosen(table, tmp_path):
     assert [c["column"] for c in facts["columns"]] == ["signal"]
     scores = {score["column"]: score for score in facts["scores"]}
     assert set(scores) == set(columns)
-    assert [name for name, score in scores.items() if score["chosen"]] == ["signal"]
+    assert [name for name, score in scores.items() if score["is_selected"]] == ["signal"]
     f, p = f_classif(columns["signal"][:, None], y)
     assert scores["signal"]["statistic"] == pytest.approx(f[0], rel=1e-9)
     assert scores["signal"]["p_value"] == pytest.approx(p[0], rel=1e-6)

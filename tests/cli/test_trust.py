@@ -22,15 +22,19 @@ def herbs(tmp_path_factory):
 def test_a_fit_says_what_it_may_be_trusted_for(herbs):
     found = ask("fit", herbs, "-t", "herb", "--model", "bayes")["held_out"]
     assert (found["rows"], found["folds"]) == (400, 3)
-    assert found["voices"]["column"] >= 4
-    assert found["baseline"]["auc"] == 0.5
-    assert found["model"]["log_loss"] < found["baseline"]["log_loss"]
+    assert found["term_counts"]["column"] >= 4
+    assert found["baseline_metrics"]["auc"] == 0.5
+    assert found["model_metrics"]["log_loss"] < found["baseline_metrics"]["log_loss"]
     plain = cross_validate(str(herbs), "herb", model="naive", folds=3).total
-    assert found["plain"]["accuracy"] == pytest.approx(plain.accuracy, abs=0.03)  # other folds
+    assert found["naive_bayes_metrics"]["accuracy"] == pytest.approx(plain.accuracy, abs=0.03)  # other folds
     text = " ".join(run("fit", herbs, "-t", "herb", "--model", "bayes").output.split())
-    for who, of in (("this model", "model"), ("naive Bayes", "plain"), ("class shares", "baseline")):
+    for who, of in (
+        ("this model", "model_metrics"),
+        ("naive Bayes", "naive_bayes_metrics"),
+        ("class prior", "baseline_metrics"),
+    ):
         assert f"{who} {' '.join(f'{found[of][name]:.3f}' for name in ('accuracy', 'auc', 'log_loss'))}" in text
-    assert f"right in {formatting.format_percent(found['model']['accuracy'])} of the rows held out" in text
+    assert f"right in {formatting.format_percent(found['model_metrics']['accuracy'])} of the rows held out" in text
     assert "3-fold cross-validation on 400 rows" in text
 
 
@@ -45,12 +49,12 @@ def test_and_what_that_is_worth(own, plain, verdict):
 
 def test_the_strength_of_a_column_is_the_one_that_is_shown(herbs, tmp_path):
     found = ask("fit", herbs, "-t", "herb", "-o", tmp_path / "m.candide")
-    assert found["strengths"].keys() == {one["column"] for one in found["columns"]}
+    assert found["importances"].keys() == {one["column"] for one in found["columns"]}
     known = ask("show", tmp_path / "m.candide")
-    assert known["strengths"] == found["strengths"]
+    assert known["importances"] == found["importances"]
     total = {one["column"]: one["importance"] for one in known["effects"]}
-    assert total.items() <= found["strengths"].items()
-    assert list(found["strengths"].values()) == sorted(found["strengths"].values(), reverse=True)
+    assert total.items() <= found["importances"].items()
+    assert list(found["importances"].values()) == sorted(found["importances"].values(), reverse=True)
 
 
 def test_what_metrics_mean_fits_an_ordinary_terminal(herbs):
@@ -77,7 +81,7 @@ def test_a_calibrated_model_is_kept_and_not_cross_validated(herbs, tmp_path):
     found = ask(
         "fit", herbs, "-t", "herb", "--model", "bayes", "--calibration", "logistic", "-o", tmp_path / "m.candide"
     )
-    assert found["held_out"]["model"]["log_loss"] > 0
+    assert found["held_out"]["model_metrics"]["log_loss"] > 0
     assert ask("evaluate", tmp_path / "m.candide", herbs)["accuracy"]["value"] > 0.9
     refused = run("fit", herbs, "-t", "herb", "--model", "bayes", "--calibration", "logistic", "--folds", "3")
     assert refused.exit_code == 1

@@ -100,10 +100,10 @@ def test_the_command(tmp_path):
     assert "n.candide" in text
     assert "naive Bayes is too sure" in text
     facts = json.loads(CliRunner().invoke(cli, [*typed, "--json"], catch_exceptions=False).output)
-    assert [one["label"] for one in facts["shares"]] == list(KEYS)
-    assert all(one["low"] <= one["after"] <= one["high"] for one in facts["shares"])
+    assert [one["label"] for one in facts["class_proportions"]] == list(KEYS)
+    assert all(one["low"] <= one["after"] <= one["high"] for one in facts["class_proportions"])
     loaded = cd.load(tmp_path / "n.candide").fitted_.policy.class_prior
-    assert loaded["c"] == pytest.approx(facts["shares"][2]["after"])
+    assert loaded["c"] == pytest.approx(facts["class_proportions"][2]["after"])
 
 
 def test_rows_that_tell_nothing():

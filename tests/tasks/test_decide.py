@@ -162,9 +162,9 @@ def test_commands_decide_by_costs(file, tmp_path):
 def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     model = tmp_path / "m.candide"
     facts = json.loads(run("evaluate", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "--json"))
-    assert facts["chosen"]["recall"] == pytest.approx(0.9, abs=0.03)
+    assert facts["chosen_threshold"]["recall"] == pytest.approx(0.9, abs=0.03)
     text = run("fit", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "-o", model)
-    at, flat = facts["chosen"], " ".join(text.split())
+    at, flat = facts["chosen_threshold"], " ".join(text.split())
     assert (
         f"from a probability of {at['threshold']:.4g} on; where each fold takes the one that the others choose" in flat
     )
@@ -172,7 +172,7 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     own = sum(facts["confusion"][1])
     assert text.split("Confusion, yes")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
     assert "Confusion, most probable class" in text
-    assert cd.load(model).fitted_.policy.threshold == pytest.approx(facts["chosen"]["threshold"])
+    assert cd.load(model).fitted_.policy.threshold == pytest.approx(facts["chosen_threshold"]["threshold"])
     assert evaluate.evaluate(model, file).class_scores(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
 
 

@@ -12,7 +12,7 @@ from candide import operations
 from candide.cli import cli
 from candide.errors import InputError
 from candide.monitoring.drift_tests import adjust_p_values, mean_difference_p_value
-from candide.monitoring.level_tests import test_table
+from candide.monitoring.level_tests import pooled_levels_test
 from candide.report import summary
 
 
@@ -46,7 +46,7 @@ def test_levels_are_compared_as_scipy_does():
     later = rows(1500, 1, soils=(0.4, 0.35, 0.25))
     one = by_name(operations.detect_drift(naive, later))["soil"]
     table = [[(some["soil"] == soil).sum() for soil in ("chalk", "clay", "sand")] for some in (BEFORE, later)]
-    assert one.p == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
+    assert one.p_value == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
     assert one.level == "clay"
     assert one.values["share"] == pytest.approx([(some["soil"] == "clay").mean() for some in (BEFORE, later)])
 
@@ -59,23 +59,23 @@ def test_numbers_are_compared_as_scipy_does():
     welch = max(stats.ttest_ind(a, b, equal_var=equal).pvalue for equal in (False, True))
     ratio = a.var(ddof=1) / b.var(ddof=1)
     f = stats.f(len(a) - 1, len(b) - 1)
-    assert one.p == pytest.approx(min(1, 3 * min(welch, 2 * min(f.sf(ratio), f.cdf(ratio)))), rel=1e-6)
+    assert one.p_value == pytest.approx(min(1, 3 * min(welch, 2 * min(f.sf(ratio), f.cdf(ratio)))), rel=1e-6)
     assert one.values["mean"] == pytest.approx((a.mean(), b.mean()))
 
 
 def test_few_rows_are_tested_exactly():
     table = np.array([[8.0, 2.0], [1.0, 5.0]])
-    assert test_table(table) == (pytest.approx(stats.fisher_exact(table).pvalue), "Fisher")
-    assert test_table(np.array([[8.0, 0.0], [3.0, 0.0]])) == (1.0, "none")
-    assert test_table(np.array([[8.0, 3.0], [0.0, 0.0]])) == (1.0, "none")
-    p, test = test_table(np.array([[500.0, 400.0, 3.0, 2.0, 1.0], [480.0, 430.0, 1.0, 2.0, 2.0]]))
+    assert pooled_levels_test(table) == (pytest.approx(stats.fisher_exact(table).pvalue), "Fisher")
+    assert pooled_levels_test(np.array([[8.0, 0.0], [3.0, 0.0]])) == (1.0, "none")
+    assert pooled_levels_test(np.array([[8.0, 3.0], [0.0, 0.0]])) == (1.0, "none")
+    p, test = pooled_levels_test(np.array([[500.0, 400.0, 3.0, 2.0, 1.0], [480.0, 430.0, 1.0, 2.0, 2.0]]))
     joined = [[500, 400, 6], [480, 430, 5]]
     assert (p, test) == (pytest.approx(stats.chi2_contingency(joined, correction=False).pvalue), "chi-squared")
 
 
 def test_p_values_of_levels_are_even_where_nothing_moved():
     rng = np.random.default_rng(0)
-    p = [test_table(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
+    p = [pooled_levels_test(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
          for _ in range(1000)]  # fmt: skip
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(p) < level) == pytest.approx(level, abs=3.5 * np.sqrt(level * (1 - level) / 1000))
@@ -242,9 +242,9 @@ def test_the_command(model, tmp_path):
     text = CliRunner().invoke(cli, typed, catch_exceptions=False).output
     assert "'size' has moved" in text
     facts = json.loads(CliRunner().invoke(cli, [*typed, "--json"], catch_exceptions=False).output)
-    assert facts["moved"] == ["size"]
-    assert len(facts["after"]["density"]) == len(facts["quantiles"])
-    assert set(facts["after"]["shares"]) == {"no", "yes"}
+    assert facts["drifted_columns"] == ["size"]
+    assert len(facts["after"]["log_density_quantiles"]) == len(facts["quantiles"])
+    assert set(facts["after"]["class_proportions"]) == {"no", "yes"}
 
 
 def test_what_cannot_be_compared(model):

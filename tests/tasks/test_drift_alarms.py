@@ -143,7 +143,7 @@ def test_levels_beyond_the_bound_count_as_one_row_each(monkeypatch):
         {"id": ids[:500], "y": rng.choice(["a", "b"], 500)}, "y", model="naive", events={"id": "categorical"}
     )
     [whole] = operations.detect_drift(model, {"id": ids[500:]}).columns
-    monkeypatch.setattr(sys.modules["candide.monitoring.drift"], "_LEVELS", 40)
+    monkeypatch.setattr(sys.modules["candide.monitoring.drift"], "_MAX_UNSEEN_LEVELS", 40)
     [cut] = operations.detect_drift(model, {"id": ids[500:]}).columns
     assert whole.p_value == cut.p_value == 1.0
     assert whole.stability_index == pytest.approx(cut.stability_index)

@@ -31,7 +31,7 @@ def test_every_door_gives_the_same(model, path, tmp_path, to):
     written = found.encode() if to != "onnx" else found
     assert model.export(to, tmp_path / "one") == found
     facts = ask("export", path, "--to", to, "-o", tmp_path / "two")
-    assert facts["bytes"] == len(written)
+    assert facts["size_bytes"] == len(written)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes() == written
     if to == "onnx":  # no text, which a terminal cannot show
         assert "-o" in run("export", path, "--to", to).exception.remedy

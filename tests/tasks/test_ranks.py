@@ -70,8 +70,8 @@ def test_beyond_it_is_within_its_bound_and_the_bound_is_close(order, shape):
     thirds = [reduce(add, parts[:10]), reduce(add, parts[10:40]), reduce(add, parts[40:])]
     for found in (reduce(add, parts), reduce(add, thirds)):
         assert 0 < found.area_errors()[0] < 2 / SMALL.bins_per_curve(1)
-        assert abs(found.areas()[0] - exact) <= found.errors()[0]
-        assert len(found.cells[0].start) <= SMALL.bins_per_curve(1)
+        assert abs(found.areas()[0] - exact) <= found.area_errors()[0]
+        assert len(found.bins[0].start) <= SMALL.bins_per_curve(1)
         assert sum(len(chunk.y) for chunk in found.chunks) <= SMALL.rows_per_curve(1)
 
 

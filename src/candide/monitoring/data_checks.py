@@ -81,7 +81,7 @@ def _spread_rows(source: Source, target: str, prepared: PreparedSource, n_rows: 
     return pa.Table.from_batches(taken)
 
 
-_MAX_ROWS_CHECKED = 4096  # rows, of those read first, that a fit checks
+_MAX_FIT_ROWS_CHECKED = 4096  # rows, of those read first, that a fit checks
 
 
 def collect_notes(counts: ModelCounts, target: str, prepared: PreparedSource, counted: CountResult) -> list[Note]:
@@ -94,7 +94,7 @@ def collect_notes(counts: ModelCounts, target: str, prepared: PreparedSource, co
     counts = counts.select_density_parts()
     dates = {one.name for one in prepared.columns if one.kind == "date"}
     found = find_problems(
-        counts, RowSample.from_table(prepared.head, target, counts, dates, _MAX_ROWS_CHECKED), prepared.head
+        counts, RowSample.from_table(prepared.head, target, counts, dates, _MAX_FIT_ROWS_CHECKED), prepared.head
     )
     early = find_contradictions(counts, prepared.head, prepared.declared_columns)
     return [*prepared.notes, *unlabelled_notes(target, counted), *early, *shorten_notes(found)]

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from candide.data.blocks import Block, Floats, to_dense
-from candide.monitoring.level_tests import LevelCounts, stability_contributions, test_table
+from candide.monitoring.level_tests import LevelCounts, pooled_levels_test, stability_contributions
 from candide.tally import CoMoments, LevelTally, Moments, Sums, TallySpec
 
 Pair = tuple[float, float]  # before, after
@@ -154,7 +154,7 @@ def _test_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, seen: Sequence[
     """Of two columns of numbers by their moments; three tests, of which the least p-value counts three times."""
     (n, m), (x, y) = count, mean
     there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
-    tests = [test_table(there)[0]]
+    tests = [pooled_levels_test(there)[0]]
     moved, values = 0.0, {} if not (n and m) else {"mean": (float(x), float(y))}
     if n > 1 and m > 1:
         u, v = (_variance(*side) for side in zip(count, mean, m2, strict=True))
@@ -219,7 +219,7 @@ def _constant_test(count: Pair, mean: Pair, variance: Pair, seen: Sequence[Float
     elif share < 1:
         return float((1 - share) ** count[one])
     different = share * count[other]
-    return test_table(np.array([[count[one], 0.0], [count[other] - different, different]]))[0]
+    return pooled_levels_test(np.array([[count[one], 0.0], [count[other] - different, different]]))[0]
 
 
 def _missing_shares(count: Pair, rows: Pair) -> Pair:
@@ -235,7 +235,7 @@ def _test_rates(n: Pair, total: Pair, rows: Pair, values: Floats, alone: bool) -
 
     if not all(n):  # of no value there is no rate
         there = np.array([[have, max(of - have, 0.0)] for have, of in zip(n, rows, strict=True)])
-        p, test = test_table(there)
+        p, test = pooled_levels_test(there)
         return DriftTest(p, float(stability_contributions(there).sum()), test, {"missing": _missing_shares(n, rows)})
     a, b = (max(sum_ / of, 0.0) for sum_, of in zip(total, n, strict=True))
     whole = round(total[0]), round(total[1])

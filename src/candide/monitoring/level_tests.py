@@ -132,7 +132,7 @@ def stability_contributions(table: Floats) -> Floats:
     return np.where(table.sum(axis=0) > 0, each, 0.0)
 
 
-def test_table(table: Floats) -> tuple[float, str]:
+def pooled_levels_test(table: Floats) -> tuple[float, str]:
     """The p-value of common levels having one distribution, the rare ones pooled, and the name of the test."""
     return _pooled_test(LevelCounts(table).pooled)
 

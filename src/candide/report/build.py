@@ -58,7 +58,7 @@ def build_report(
     weight: str | None = None,
     full: bool = False,
     reading: ReadOptions | None = None,
-    progress: Watch = no_progress,
+    watch: Watch = no_progress,
 ) -> RenderedReport:
     """The page of a model, judged on ``data`` where their labels are known.
 
@@ -76,7 +76,7 @@ def build_report(
         if name is not None:
             try:
                 judged = evaluate_rows(
-                    fitted, data, name, weight=weight, max_errors=_MAX_ERRORS, reading=reading, watch=progress
+                    fitted, data, name, weight=weight, max_errors=_MAX_ERRORS, reading=reading, watch=watch
                 )
                 found, gaps = _check_summary(fitted, data, name, weight, reading)
             except UnlabelledError as error:
