@@ -3,16 +3,23 @@
 import datetime as dt
 import math
 import sqlite3
+import sys
+import types
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 import sqlglot
 from scipy.special import gammaln
 from sqlglot import exp
+from tests.engines.sqlite_engine import SQLite, SQLiteSource
+from tests.engines.test_engines import as_sqlite
 
-from candide.engines.sql.dialect import Dialect
+import candide as cd
+from candide.engines.sql.dialect import Dialect, call_function
 from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
+from candide.engines.sql.dialects.sqlite import SQLiteDialect
 from candide.errors import UnknownNameError
 
 WORDS = {
@@ -97,3 +104,54 @@ def test_an_unknown_dialect_is_named():
         get_dialect("snowflakes")
     assert error.value.value == "snowflakes"
     assert "did you mean 'snowflake'" in str(error.value)
+
+
+class _ToyDialect(SQLiteDialect):
+    """A database that has functions of its own for sums and logarithms."""
+
+    log_function = "toy_log"
+
+    def exact_sum(self, x):
+        return call_function("toy_sum", x)
+
+
+class _ToySource(SQLiteSource):
+    dialect = _ToyDialect()
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        _add_toy_functions(self.con)
+
+
+class _ToySum:
+    def __init__(self):
+        self.values = []
+
+    def step(self, value):
+        self.values += [] if value is None else [value]
+
+    def finalize(self):
+        return math.fsum(self.values) if self.values else None
+
+
+def _add_toy_functions(connection):
+    connection.create_aggregate("toy_sum", 1, _ToySum)
+    connection.create_function("toy_log", 1, lambda x: None if x is None else math.log(x))
+
+
+def test_a_new_dialect_is_one_class_and_one_line(tmp_path, monkeypatch):
+    """Its class serves counting and scoring; the line in the registry makes its name known."""
+    module = types.ModuleType("candide.engines.sql.dialects.toy")
+    module.ToyDialect = _ToyDialect
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(DIALECTS._classes, "toy", "ToyDialect")
+    rng = np.random.default_rng(0)
+    height, label = rng.normal(170, 9, 200), rng.choice(["a", "b"], 200)
+    table = pa.table({"height": height, "job": rng.choice(["cook", "smith"], 200), "label": label})
+    with _ToySource(as_sqlite(table, tmp_path / "rows.db"), "rows", SQLite()) as source:
+        model = cd.fit(source, target="label", model="naive")
+        query = model.to_sql("toy", "rows")
+        rows = source.con.execute(query).fetchall()
+    expected = cd.fit(table, target="label", model="naive").predict_proba(table)
+    assert np.array([row[1:] for row in rows]) == pytest.approx(expected, abs=1e-9)
+    assert "toy_log(" in query

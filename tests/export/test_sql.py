@@ -19,9 +19,9 @@ from tests.model_cases import MODELS
 
 import candide as cd
 from candide.data.notes import DataWarning
+from candide.engines.sql.dialects.registry import DIALECTS
 from candide.errors import InputError
 from candide.export.sql.query import write_select
-from candide.export.sql.words import SYNTAX_BY_DIALECT
 
 assert adult  # a fixture
 NO_TEXT = {name: law for name, law in LAWS.items() if name != "words"}
@@ -269,19 +269,13 @@ def every():
     return cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(np.random.default_rng(7), 300)))
 
 
-@pytest.mark.parametrize("dialect", SYNTAX_BY_DIALECT)
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_can_be_parsed(dialect, every):
     for model in (every, MODELS["voices"][0]):
         [parsed] = sqlglot.parse(model.to_sql(dialect, "s.t", keep=["a b"]), dialect)
         names = ["a b", "prediction", *(f"p_{label}" for label in model.classes_)]
         assert [one.alias for one in parsed.expressions] == names
         assert not list(parsed.find_all(sqlglot.exp.Command))  # what is not understood
-
-
-def test_the_dialects_are_those_of_the_engines():
-    from candide.engines.sql.dialects import registry
-
-    assert list(SYNTAX_BY_DIALECT) == list(registry.DIALECTS)
 
 
 def test_more_tables_than_one_join_has(score):

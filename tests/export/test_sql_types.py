@@ -9,8 +9,8 @@ import pytest
 from tests.export.databases import arrow, by_duckdb, by_postgres, check
 
 import candide as cd
+from candide.engines.sql.dialects.registry import get_dialect
 from candide.export.sql.lookups import line_segments
-from candide.export.sql.words import syntax_of
 
 
 @pytest.fixture(params=["duckdb", "postgres"])
@@ -94,8 +94,8 @@ def test_numbers_too_close_for_a_slope(score):
 
 
 def test_a_text_that_looks_like_a_setting_is_split_in_spark():
-    assert syntax_of("spark").quote_string("a ${b}${c}") == "CONCAT('a $', '{b}$', '{c}')"
-    assert syntax_of("postgres").quote_string("a ${b}") == "'a ${b}'"
+    assert get_dialect("spark").quote_string("a ${b}${c}") == "CONCAT('a $', '{b}$', '{c}')"
+    assert get_dialect("postgres").quote_string("a ${b}") == "'a ${b}'"
 
 
 CLOCKS = [dt.time(i * 7 % 10 + 12 * (i % 2), 5) for i in range(60)]

@@ -1,8 +1,9 @@
-"""Dialect: how a database spells what is asked of it. A few words each; the queries around them are the same for all.
+"""Dialect: how a database spells what counting and scoring queries need. The queries themselves are the same for all.
 
-What a database cannot say is None, and is then done in another way: without ``variance`` and ``mean`` the moments come
-from sums around a value near the middle, without ``histogram`` levels take a query of their own. The dialects stand in
-:mod:`candide.engines.sql.dialects`; what they share is here, in words that every one of them has.
+Counting queries are built of sqlglot expressions, by the methods; scoring queries hold up to 100,000 numbers and are
+written as text, by the templates, in which ``{}`` is the value. A feature that a database lacks is None or ``""`` and
+is replaced: without ``variance`` and ``mean`` the moments come from sums around a value near the middle, without
+``histogram`` levels take a query of their own. The dialects are in :mod:`candide.engines.sql.dialects`, one file each.
 
 >>> x = exp.column("x")
 >>> Dialect().exact_sum(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(-1.5).sql()
@@ -16,6 +17,7 @@ from typing import Any
 from sqlglot import exp
 
 from candide.data.labels import Labels
+from candide.errors import InputError
 
 Expr = Any  # a sqlglot expression
 _DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
@@ -35,6 +37,10 @@ _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", 
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _HALF_LOG_2_PI = 0.9189385332046728
 _STIRLING_FROM = 11
+ACCURATE_LOG1P = "CASE WHEN {} < 5e-1 THEN 2e0 * ATANH({} / (2e0 + {})) ELSE LN(1e0 + {}) END"
+TIME_ZONE_PATTERN = "':[0-9.]+ ?(Z|UTC|[-+][0-9:]+)$'"  # a text that ends with a time in a zone
+DATE_PATTERN = "'^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$'"  # a date with dashes, perhaps with a time
+DURATION_PATTERN = "'^(-?[0-9]+ days?,? ?)?([-+]?[0-9]+:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$'"  # or a time of day
 
 
 def call_function(name: str, *arguments: Expr) -> Expr:
@@ -61,17 +67,120 @@ def days_from_micros(x: Expr) -> Expr:
 
 
 class Dialect:
-    """What most databases share; ``name`` is sqlglot's word for this one."""
+    """What most databases share; ``name`` is sqlglot's name of this one."""
 
     name = ""
-    has_grouping_sets = False  # whether one query may well group rows in several ways
-    number_template = ""  # the number of any value ``{}``, null where it is none; without it such text ends the query
-    typed_number_template = (
-        ""  # the same by type: dates, times and durations as days, an error for types that have no number
-    )
-    can_stack = False  # or makes of each row several, to be grouped in one way
+
+    # Counting
+    has_grouping_sets = False  # whether grouping rows in several ways by one query is fast
+    can_stack = False  # whether a row can be split into several, which are then grouped in one way
 
     # Types and values
+    double_type = "DOUBLE"
+    number_template = ""  # any value as a number, NULL where it is not one; without it such text ends the query
+    typed_number_template = ""  # the same by type: dates, times and durations as days, an error for other types
+    text_template = "CAST({} AS VARCHAR)"
+    exact_text_template = "{}"  # a text that is compared letter by letter, whatever the collation of its column
+    exact_text_end = ""  # appended to such a text where trailing blanks would be ignored
+    integer_text_template = "CAST(CAST(ROUND({}) AS BIGINT) AS VARCHAR)"  # a number as the text of an integer
+    concat_template = "({} || {})"  # two texts; NULL if one is
+    booleans = ("FALSE", "TRUE")
+    has_national_text = False  # whether text of any script needs the prefix N
+    folds_columns = True  # whether quoted names that differ by case only are the same
+    folds_table = False  # whether a table created without quotes is not found by its quoted name
+    max_name_length = 1000  # significant bytes of a name
+    max_columns = 1600  # columns in one SELECT
+
+    # Dates and times
+    utc_template = "{}"  # a time that may have a zone
+    days_template = ""  # of a date or a time, since 1970
+    clock_template = ""  # days of a text that is a time of day or a duration, NULL of another
+    day_template = "CAST({} AS DATE)"
+    moment_template = "CAST({} AS TIMESTAMP)"
+    reads_dates_by_type = False  # whether a value of a date column is read by its type: text is not cast to a date
+    parses_dates = True  # whether text can be parsed by a date format
+
+    # Tests, each a condition on a column or a text
+    float32_test = ""
+    nested_test = ""  # lists and structures
+    time_test = ""  # times of day and durations, and dates where ``day_test`` tells them apart
+    day_test = "FALSE"
+    boolean_test = ""
+    text_test = ""  # without it the columns that the model read from text are taken to hold text
+    date_text_test = ""  # a text that is a date with dashes; without it the database decides what a date is
+    match_template = ""  # a text {} matches a regular expression {pattern}
+    like_template = ""  # in its place: a text matches a pattern with classes of characters, where * is any text
+    error_template = ""  # ends the query with the message {what} in place of a value {} of {type}
+
+    # Functions and constants
+    log_function = "LN"
+    log1p_template = ""  # accurate near zero; without it computed from the logarithm
+    extremes = ("GREATEST", "LEAST")
+    fence = ""  # ends a subquery that must not be merged with the one around it
+    table_template = "(VALUES {rows}) AS {name}({columns})"  # of constants
+    row_template = "({})"
+    position_template = ""  # of a value in a short list, from 1 on, where that is faster than joining a table
+    list_template = ""  # the element of a list of constants, from 0 on, where that is faster than joining a table
+    array_template = "[{}]"
+    dot_template = ""  # product of an array and constants, where that is faster than a long sum
+
+    # Text of scoring queries
+
+    def quote(self, name: str) -> str:
+        """A quoted name."""
+        self.check_name(name)
+        return exp.to_identifier(name, quoted=True).sql(self.name)
+
+    def fold_case(self, name: str) -> str:
+        """A key that is equal for names that are the same to the database."""
+        significant = name.encode("utf-8", "surrogatepass")[: self.max_name_length].decode("utf-8", "ignore")
+        return significant.casefold() if self.folds_columns else significant
+
+    def quote_string(self, text: str) -> str:
+        """A text literal."""
+        if "\0" in text:
+            raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
+        if self.has_national_text:
+            return exp.National(this=text).sql(self.name)
+        parts = [exp.Literal.string(part).sql(self.name) for part in self.split_literal(text)]
+        return parts[0] if len(parts) == 1 else f"CONCAT({', '.join(parts)})"
+
+    def cast_double(self, x: str) -> str:
+        return f"CAST({x} AS {self.double_type})"
+
+    def read_double(self, x: str) -> str:
+        """A value of the table as a number."""
+        return self.number_template.replace("{}", x) or self.cast_double(x)
+
+    def typed_number(self, x: str, name: str) -> str:
+        """A value of the column ``name`` as a number, or as days where it is a date, a time or a duration."""
+        values = {"": x, "name": exp.Literal.string(name).sql(self.name)}
+        template = self.typed_number_template or self.number_template or self.cast_double("{}")
+        return re.sub(r"\{(name)?\}", lambda match: values[match[1] or ""], template)
+
+    def greatest_of(self, *values: str) -> str:
+        return f"{self.extremes[0]}({', '.join(values)})"
+
+    def least_of(self, *values: str) -> str:
+        return f"{self.extremes[1]}({', '.join(values)})"
+
+    def values_table(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        """A table of constants; the values of its rows are SQL."""
+        lines = [", ".join(row) for row in rows]
+        return self.table_template.format(
+            name=name,
+            rows=", ".join(map(self.row_template.format, lines)),
+            columns=", ".join(columns),
+            numbered=", ".join(f"column{i} AS {column}" for i, column in enumerate(columns, 1)),
+            first=", ".join(f"{value} AS {column}" for value, column in zip(rows[0], columns, strict=True)),
+            rest="".join(f", ({line})" for line in lines[1:]),
+        )
+
+    def list_item(self, place: str, values: Sequence[str], kind: str) -> str:
+        """The element of a list of constants of a type."""
+        return self.list_template.format(values=",".join(values).replace("NULL", "null"), type=kind, place=place)
+
+    # Values of counting queries
 
     def split_literal(self, text: str) -> list[str]:
         """A text in pieces, none of which the database would read as other than itself."""
@@ -101,13 +210,6 @@ class Dialect:
         if kind != ANY_NUMBER or not self.number_template:
             return self.double(x)
         return exp.var(self.typed_number(x.sql(self.name), x.name))  # as it is written: sqlglot would change types
-
-    def typed_number(self, x: str, name: str) -> str:
-        """The SQL of a value of the column ``name`` as a double, whatever its type is."""
-        of = {"": x, "name": exp.Literal.string(name).sql(self.name)}
-        return re.sub(
-            r"\{(name)?\}", lambda found: of[found[1] or ""], self.typed_number_template or self.number_template
-        )
 
     def text(self, x: Expr) -> Expr:
         """The value as text."""

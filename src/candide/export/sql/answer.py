@@ -6,10 +6,9 @@ from typing import Any
 
 from candide.export.scorer.numbers import decode_numbers, split_rows
 from candide.export.sql.expressions import IMPOSSIBLE_SCORE, guarded_exp, sum_of
-from candide.export.sql.layers import Layers
+from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import count_edges_below, line_segments
 from candide.export.sql.scoring import ScoringQuery
-from candide.export.sql.words import format_number
 
 _MAX_ARGUMENTS = 50  # arguments of one function
 _MAX_LOG_ODDS = 700.0  # log-odds
@@ -20,7 +19,7 @@ def add_probabilities(scoring: ScoringQuery) -> tuple[list[str], list[str]]:
     layers, prior = scoring.layers, decode_numbers(scoring.parameters["log_prior"])
     each = zip(prior, scoring.class_terms, strict=True)
     scores = [
-        layers.add_value(layers.syntax.cast_double(_total(layers, [format_number(start), *terms])))
+        layers.add_value(layers.dialect.cast_double(_total(layers, [format_number(start), *terms])))
         for start, terms in each
     ]
     top = largest_of(layers, scores)
@@ -56,7 +55,7 @@ def _normalize(layers: Layers, weights: Sequence[str]) -> list[str]:
 
 def largest_of(layers: Layers, names: Sequence[str], smallest: bool = False) -> str:
     """The name of the largest of some numbers, or of the least."""
-    of = layers.syntax.least_of if smallest else layers.syntax.greatest
+    of = layers.dialect.least_of if smallest else layers.dialect.greatest_of
     while len(names) > 1:
         names = [
             layers.add_value(
@@ -86,7 +85,7 @@ def _calibrate(
 
 
 def _log_odds(layers: Layers, shares: Sequence[str], c: int) -> str:
-    rest, log = layers.add_value(sum_of([one for i, one in enumerate(shares) if i != c])), layers.syntax.log
+    rest, log = layers.add_value(sum_of([one for i, one in enumerate(shares) if i != c])), layers.dialect.log_function
     ends = f"WHEN {rest} <= 0e0 THEN {format_number(_MAX_LOG_ODDS)} WHEN {shares[c]} <= 0e0 THEN {format_number(-_MAX_LOG_ODDS)}"
     return layers.add_value(f"CASE {ends} ELSE {log}({shares[c]}) - {log}({rest}) END")
 

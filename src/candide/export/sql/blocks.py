@@ -13,10 +13,9 @@ import numpy as np
 
 from candide.export.scorer.numbers import cholesky, decode_numbers, lower_triangles, split_rows
 from candide.export.sql.expressions import guarded_exp, log1p, sum_of
-from candide.export.sql.layers import Layers
+from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import KnownLevels
 from candide.export.sql.scoring import ScoringQuery
-from candide.export.sql.words import format_number
 
 Part = dict[str, Any]
 Matrix = np.ndarray
@@ -138,12 +137,12 @@ def _distances(scoring: ScoringQuery, features: Features, root: Matrix, means: M
 
 def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
     names = [one.name for one in features if isinstance(one, _Number)]
-    if layers.syntax.dot and len(names) == len(features) >= _MIN_DOT_LENGTH:
+    if layers.dialect.dot_template and len(names) == len(features) >= _MIN_DOT_LENGTH:
         held = (
             math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH
         )  # few lists for all rows
-        some = layers.add_value(layers.syntax.array.format(", ".join(names[:held])))
-        return [layers.syntax.dot.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
+        some = layers.add_value(layers.dialect.array_template.format(", ".join(names[:held])))
+        return [layers.dialect.dot_template.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
     terms, start = [], 0
     for one in features:
         terms += one.scaled(factors[start : start + one.size])
@@ -170,13 +169,13 @@ def _add_guarded(scoring: ScoringQuery, contributions: Sequence[str], n: Sequenc
     """Terms where the next row may be as a row of any class. What all classes have in common is left out."""
     layers = scoring.layers
     names = [layers.add_value(term) for term in contributions]
-    top = layers.add_value(layers.syntax.greatest(*names) if len(names) > 1 else names[0])
+    top = layers.add_value(layers.dialect.greatest_of(*names) if len(names) > 1 else names[0])
     less = [layers.add_value(f"{name} - {top}") for name in names]
     shares = [
         layers.add_value(f"{format_number(rows)} * ({guarded_exp(one)})") for rows, one in zip(n, less, strict=True)
     ]
     any_class = layers.add_value(f"({sum_of(shares)}) / {format_number(sum(n))}")
-    log = layers.syntax.log
+    log = layers.dialect.log_function
     scoring.add_terms(
         [
             f"{format_number(weight)} * ({log}({one} + {any_class}) - {format_number(math.log(rows + 1))})"

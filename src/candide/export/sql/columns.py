@@ -1,7 +1,7 @@
 """Columns: how a query reads those of a table: as numbers, and as what levels are compared with.
 
->>> from candide.export.sql.layers import syntax_of
->>> age = QueryColumn(Layers(syntax_of("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
+>>> from candide.engines.sql.dialects.registry import get_dialect
+>>> age = QueryColumn(Layers(get_dialect("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
 >>> age.read_number()
 'TRY_CAST(t0."age" AS DOUBLE)'
 >>> print(age.read_key(["cook", "smith"]))
@@ -19,8 +19,7 @@ import numpy as np
 
 from candide.errors import InputError
 from candide.export.scorer.values import COMPACT, MISSING, NUMBER, UNSEEN_LEVEL, LevelLookup, parse_value
-from candide.export.sql.layers import Layers
-from candide.export.sql.words import format_number
+from candide.export.sql.layers import Layers, format_number
 
 _MAX_DOUBLE = format_number(1.7976931348623157e308)
 _MAX_EXACT_INTEGER = 2**53  # up to here a double is one whole number
@@ -38,7 +37,7 @@ class QueryColumn:
     """A column of the table."""
 
     def __init__(self, layers: Layers, schema: dict[str, Any], na: Sequence[str] = ()):
-        self.layers, self.syntax, self.schema, self.na = layers, layers.syntax, schema, list(na)
+        self.layers, self.dialect, self.schema, self.na = layers, layers.dialect, schema, list(na)
         self.name = schema["name"]
         self.raw = layers.column(str(self.name))
 
@@ -64,14 +63,14 @@ class QueryColumn:
         What a column of another type holds is an error, in databases that know types.
         """
         how, kind = self.schema.get("text_formats"), self.schema["kind"]
-        is_text, own = self.syntax.is_text.replace("{}", self.raw), self._typed_number(kind)
+        is_text, own = self.dialect.text_test.replace("{}", self.raw), self._typed_number(kind)
         if how is not None:
             read = self._formatted_number(how, kind)
         elif kind == "time":
-            read = self.syntax.clock.replace("{}", self._text(["", *self.na]))
-        elif kind == "date" and own != (days := self.syntax.days.replace("{}", self._utc)):
+            read = self.dialect.clock_template.replace("{}", self._text(["", *self.na]))
+        elif kind == "date" and own != (days := self.dialect.days_template.replace("{}", self._utc)):
             read = self._if_written_as_date(days)
-        elif kind == "date" and is_text and self.syntax.is_date_text:
+        elif kind == "date" and is_text and self.dialect.date_text_test:
             return f"CASE WHEN {is_text} AND NOT ({self._is_written_as_date}) THEN NULL ELSE {own} END"
         else:
             return own
@@ -79,77 +78,79 @@ class QueryColumn:
 
     def _typed_number(self, kind: str) -> str:
         """The number of what is not text."""
-        if kind == "time" and not self.syntax.clock:
-            what = f"it holds times of day or durations, which a query of {self.syntax.name} cannot read"
+        if kind == "time" and not self.dialect.clock_template:
+            what = f"it holds times of day or durations, which a query of {self.dialect.name} cannot read"
             raise InputError(what, column=self.name, remedy="export it to python or js, or fit it as numbers")
-        if kind == "time" or (kind == "date" and self.syntax.name in ("duckdb", "sqlite")):
+        if kind == "time" or (kind == "date" and self.dialect.reads_dates_by_type):
             return self._temporal(kind)
         if kind != "date":
-            return self.syntax.typed_number(self.raw, str(self.name))
-        when = self._utc if "text_formats" not in self.schema else self.syntax.moment.replace("{}", self._utc)
-        return self.syntax.days.replace("{}", when)  # of text there are none, even where it is never asked for them
+            return self.dialect.typed_number(self.raw, str(self.name))
+        when = self._utc if "text_formats" not in self.schema else self.dialect.moment_template.replace("{}", self._utc)
+        return self.dialect.days_template.replace(
+            "{}", when
+        )  # of text there are none, even where it is never asked for them
 
     def _temporal(self, kind: str) -> str:
         """The days of a column that has a type of dates, or of times; an error, or NULL without types, of another."""
-        if not self.syntax.is_time:
+        if not self.dialect.time_test:
             return "NULL"
-        is_day, is_time = (one.replace("{}", self.raw) for one in (self.syntax.is_day, self.syntax.is_time))
+        is_day, is_time = (one.replace("{}", self.raw) for one in (self.dialect.day_test, self.dialect.time_test))
         what = "dates" if kind == "date" else "times of day or durations"
-        told = self.syntax.quote_string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
+        told = self.dialect.quote_string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
         fail = (
-            self.syntax.raise_error.replace("{}", self.raw)
-            .replace("{type}", self.syntax.number)
+            self.dialect.error_template.replace("{}", self.raw)
+            .replace("{type}", self.dialect.double_type)
             .replace("{what}", told)
         )
         of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
-        typed = self.syntax.typed_number(self.raw, str(self.name))
-        held = f"LOWER({self.syntax.text.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
+        typed = self.dialect.typed_number(self.raw, str(self.name))
+        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
         return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
 
     def _if_written_as_date(self, days: str) -> str:
         """The days of text that is a date with dashes: databases take other text for dates too, each in its own way."""
-        return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.syntax.is_date_text else days
+        return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.dialect.date_text_test else days
 
     @property
     def _is_written_as_date(self) -> str:
-        return self.syntax.is_date_text.replace("{}", self._text([]))
+        return self.dialect.date_text_test.replace("{}", self._text([]))
 
     def _formatted_number(self, how: dict[str, Any], kind: str) -> str:
         """The number of a text, in the form that the rows fitted had."""
         text = self._text(["", *self.na])
         if kind == "time":
-            read = self.syntax.clock.replace("{}", text)
+            read = self.dialect.clock_template.replace("{}", text)
         else:
             read = self._date(text, how["date"]) if kind == "date" else self._normalized_text(text, how)
-        gone = ", ".join(map(self.syntax.quote_string, dict.fromkeys((*MISSING, *how["missing"]))))
+        gone = ", ".join(map(self.dialect.quote_string, dict.fromkeys((*MISSING, *how["missing"]))))
         return f"CASE WHEN LOWER({text}) NOT IN ({gone}) THEN {read} END"
 
     def _text(self, missing: Sequence[str], text: str = "TRIM({})", end: str = "") -> str:
-        text = text.replace("{}", self.syntax.text.replace("{}", self.raw))
+        text = text.replace("{}", self.dialect.text_template.replace("{}", self.raw))
         for one in missing:
-            text = f"NULLIF({text}, {self.syntax.quote_string(one + end)})"
+            text = f"NULLIF({text}, {self.dialect.quote_string(one + end)})"
         return text
 
     def _normalized_text(self, text: str, how: dict[str, Any]) -> str:
         """The number of a text; NULL of one in another format, which may be in another unit."""
         there = self._has_format(text, how)
         for old, new in how.get("put", ()):
-            text = f"REPLACE({text}, {self.syntax.quote_string(old)}, {self.syntax.quote_string(new)})"
-        read = self.syntax.parse_number(self.syntax.concat.format(text, "'e-2'") if how["percent"] else text)
+            text = f"REPLACE({text}, {self.dialect.quote_string(old)}, {self.dialect.quote_string(new)})"
+        read = self.dialect.read_double(self.dialect.concat_template.format(text, "'e-2'") if how["percent"] else text)
         return f"CASE WHEN {there} THEN {read} END" if there else read
 
     def _has_format(self, text: str, how: dict[str, Any]) -> str:
         """SQL for whether a text has the number format of the rows fitted; "" of plain numbers."""
         if "pattern" not in how:
             return ""
-        if self.syntax.fits:
-            return self.syntax.fits.replace("{}", text).replace(
-                "{pattern}", self.syntax.quote_string(_portable(how["pattern"]))
+        if self.dialect.match_template:
+            return self.dialect.match_template.replace("{}", text).replace(
+                "{pattern}", self.dialect.quote_string(_portable(how["pattern"]))
             )
         for same in _SAME[how["thousands"]] if how["thousands"] else ():
-            text = f"REPLACE({text}, {self.syntax.quote_string(same)}, {self.syntax.quote_string(how['thousands'])})"
-        padded = self.syntax.concat.format(
-            self.syntax.concat.format(self.syntax.quote_string("x"), text), self.syntax.quote_string("x")
+            text = f"REPLACE({text}, {self.dialect.quote_string(same)}, {self.dialect.quote_string(how['thousands'])})"
+        padded = self.dialect.concat_template.format(
+            self.dialect.concat_template.format(self.dialect.quote_string("x"), text), self.dialect.quote_string("x")
         )
         each = [self._is_like(padded, pattern) for pattern in _other_formats(how)]
         signed = [self._is_like(padded, f"*{how['unit']}x")] if how["percent"] else []
@@ -157,34 +158,36 @@ class QueryColumn:
 
     def _is_like(self, text: str, pattern: str) -> str:
         """SQL for whether a text matches a pattern, in which * is any text; % stands for itself."""
-        if "LIKE" in self.syntax.like:
+        if "LIKE" in self.dialect.like_template:
             pattern = pattern.replace("%", "[%]").replace("*", "%")
-        return self.syntax.like.replace("{}", text).replace("{pattern}", self.syntax.quote_string(pattern))
+        return self.dialect.like_template.replace("{}", text).replace("{pattern}", self.dialect.quote_string(pattern))
 
     def _date(self, text: str, form: str) -> str:
         from sqlglot import exp
 
-        dashed = self.syntax.days.replace("{}", self.syntax.moment.replace("{}", text))
+        dashed = self.dialect.days_template.replace("{}", self.dialect.moment_template.replace("{}", text))
         if not form:
             return self._if_written_as_date(dashed)
-        if not self.syntax.dates_of_text:
-            what = f"its dates are text in the form {form}, which {self.syntax.name} cannot read"
+        if not self.dialect.parses_dates:
+            what = f"its dates are text in the form {form}, which {self.dialect.name} cannot read"
             raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
-        moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.syntax.name)
-        moment = self.syntax.moment.replace(
+        moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.dialect.name)
+        moment = self.dialect.moment_template.replace(
             "{}", moment.replace("x", text, 1)
         )  # in no zone, not in that of the session
-        days = self.syntax.days.replace("{}", moment)
-        if not (self.syntax.fits and self.syntax.is_date_text):
+        days = self.dialect.days_template.replace("{}", moment)
+        if not (self.dialect.match_template and self.dialect.date_text_test):
             return days
-        fits = self.syntax.fits.replace("{}", text).replace("{pattern}", self.syntax.quote_string(_date_pattern(form)))
+        fits = self.dialect.match_template.replace("{}", text).replace(
+            "{pattern}", self.dialect.quote_string(_date_pattern(form))
+        )
         return f"CASE WHEN {fits} THEN {days} WHEN {self._is_written_as_date} THEN {dashed} END"
 
     def read_key(self, levels: Sequence[Any]) -> str:
         sort = _level_type(levels)
         if sort is float:
             self._check_integers(levels)
-            return self._single_value(self._number_or_unseen(self._exact(levels)), self.syntax.number)
+            return self._single_value(self._number_or_unseen(self._exact(levels)), self.dialect.double_type)
         if sort is bool:
             return self._single_value(f"LOWER({self._text([''], '{}')})")
         if sort in ("day", "moment"):
@@ -193,22 +196,24 @@ class QueryColumn:
             what = "its levels are times, or of several types"
             raise InputError(what, column=self.name, remedy="export it to python or js")
         text = self._text(
-            [*([] if "" in levels else [""]), *self.na], self.syntax.exact_text, self.syntax.exact_text_end
+            [*([] if "" in levels else [""]), *self.na], self.dialect.exact_text_template, self.dialect.exact_text_end
         )
         return self._single_value(self._tagged(text, self._number_levels(levels), levels))
 
     def _single_value(self, key: str, kind: str = "TEXT") -> str:
         """What is read of a value, and an error of a list or a structure, where the database knows types."""
-        if not self.syntax.is_nested:
+        if not self.dialect.nested_test:
             return key
-        what = self.syntax.quote_string(f"column {str(self.name)!r} holds lists or structures, and a row has one value")
-        nested, fail = (one.replace("{}", self.raw) for one in (self.syntax.is_nested, self.syntax.raise_error))
+        what = self.dialect.quote_string(
+            f"column {str(self.name)!r} holds lists or structures, and a row has one value"
+        )
+        nested, fail = (one.replace("{}", self.raw) for one in (self.dialect.nested_test, self.dialect.error_template))
         fail = fail.replace("{type}", kind).replace("{what}", what)
         return f"CASE WHEN {nested} AND {self.raw} IS NOT NULL THEN {fail} ELSE {key} END"
 
     def _timestamp_or_unseen(self, levels: Sequence[Any], sort: str) -> str:
         """A day or a time; of what is none of them a day that is not among the levels."""
-        when, text = getattr(self.syntax, sort).replace("{}", self._utc), self._text(["", *self.na])
+        when, text = getattr(self.dialect, f"{sort}_template").replace("{}", self._utc), self._text(["", *self.na])
         other = self._timestamp_literal({"value": self._unused_day(levels)}, sort)
         return f"CASE WHEN {when} IS NULL AND {text} IS NOT NULL THEN {other} ELSE {when} END"
 
@@ -220,22 +225,22 @@ class QueryColumn:
 
     @property
     def _utc(self) -> str:
-        return self.syntax.utc.replace("{}", self.raw)
+        return self.dialect.utc_template.replace("{}", self.raw)
 
     def _exact(self, levels: Sequence[float]) -> str:
         """A number; one of 32 bits is what its decimals spell, where a level has more bits than that."""
-        x, is_short = self.syntax.parse_number(self.raw), self.syntax.is_short.replace("{}", self.raw)
+        x, is_short = self.dialect.read_double(self.raw), self.dialect.float32_test.replace("{}", self.raw)
         if not is_short or all(abs(level) < _MAX_EXACT_INTEGER and _to_float32(level) == level for level in levels):
             return x
-        spelled = self.syntax.cast_double(self.syntax.text.replace("{}", self.raw))
+        spelled = self.dialect.cast_double(self.dialect.text_template.replace("{}", self.raw))
         return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
 
     def _number_or_unseen(self, x: str) -> str:
         """A number; of text that is not a finite one, and of infinity, the largest of all, which is a new level."""
         text = self._text(["", *self.na])
-        if not self.syntax.read_number:
+        if not self.dialect.number_template:
             return x
-        is_text = self.syntax.is_text.replace("{}", self.raw)
+        is_text = self.dialect.text_test.replace("{}", self.raw)
         words = f"WHEN LOWER({text}) = 'true' THEN 1e0 WHEN LOWER({text}) = 'false' THEN 0e0"
         absent = f"WHEN {f'NOT {is_text} AND ' if is_text else ''}LOWER({text}) = 'nan' THEN NULL"
         finite = f"WHEN {x} BETWEEN -{_MAX_DOUBLE} AND {_MAX_DOUBLE} THEN {x}"
@@ -247,34 +252,37 @@ class QueryColumn:
         So is a truth, a date, a time of day and a duration.
         """
         if times := self._time_levels(levels):
-            x, is_time = self.syntax.typed_number(self.raw, str(self.name)), self.syntax.is_time.replace("{}", self.raw)
-            span, is_day = (
-                self.syntax.integer_text.replace("{}", f"{x} * 864e8"),
-                self.syntax.is_day.replace("{}", self.raw),
+            x, is_time = (
+                self.dialect.typed_number(self.raw, str(self.name)),
+                self.dialect.time_test.replace("{}", self.raw),
             )
-            named = self.syntax.concat.format(f"CASE WHEN {is_day} THEN 'moment ' ELSE 'duration ' END", span)
-            own = ", ".join(self.syntax.quote_string(levels[place]) for places in times.values() for place in places)
+            span, is_day = (
+                self.dialect.integer_text_template.replace("{}", f"{x} * 864e8"),
+                self.dialect.day_test.replace("{}", self.raw),
+            )
+            named = self.dialect.concat_template.format(f"CASE WHEN {is_day} THEN 'moment ' ELSE 'duration ' END", span)
+            own = ", ".join(self.dialect.quote_string(levels[place]) for places in times.values() for place in places)
             text = f"CASE WHEN {is_time} AND {text} NOT IN ({own}) THEN {named} ELSE {text} END"
         if self._boolean_levels(levels):
-            truth = self.syntax.is_boolean.replace("{}", self.raw)
-            named = self.syntax.concat.format(f"'{_BOOLEAN_TAG}'", text)
+            truth = self.dialect.boolean_test.replace("{}", self.raw)
+            named = self.dialect.concat_template.format(f"'{_BOOLEAN_TAG}'", text)
             text = f"CASE WHEN {truth} THEN {named} ELSE {text} END"
         if not meant:
             return text
-        x, is_text = self.syntax.parse_number(text), self.syntax.is_text.replace("{}", self.raw)
+        x, is_text = self.dialect.read_double(text), self.dialect.text_test.replace("{}", self.raw)
         several = [
-            self.syntax.quote_string(levels[place]) for places in meant.values() if len(places) > 1 for place in places
+            self.dialect.quote_string(levels[place]) for places in meant.values() if len(places) > 1 for place in places
         ]
         alone = f" AND {text} NOT IN ({', '.join(several)})" if several else ""
         return f"CASE WHEN NOT {is_text} AND {x} IS NOT NULL{alone} THEN {self._tag(x)} ELSE {text} END"
 
     def _tag(self, x: str) -> str:
-        text = self.syntax.text.replace("{}", x)
-        return self.syntax.concat.format(f"'{_NUMBER_TAG}'", text)
+        text = self.dialect.text_template.replace("{}", x)
+        return self.dialect.concat_template.format(f"'{_NUMBER_TAG}'", text)
 
     def _boolean_levels(self, levels: Sequence[str]) -> dict[str, int]:
         """The levels that a truth is, and their places, where one is not spelled as the database spells it."""
-        known = LevelLookup(list(levels)) if self.syntax.is_boolean else None
+        known = LevelLookup(list(levels)) if self.dialect.boolean_test else None
         found = {word: known.find(word == "true") for word in ("true", "false")} if known else {}
         same = all(place == UNSEEN_LEVEL or levels[place] == word for word, place in found.items())
         return {} if same else {word: place for word, place in found.items() if place != UNSEEN_LEVEL}
@@ -282,11 +290,11 @@ class QueryColumn:
     def _number_levels(self, levels: Sequence[str]) -> dict[float, list[int]]:
         """The numbers that levels spell, and their places; 1 and 0 may be truths."""
         found: dict[float, list[int]] = {}
-        for place, level in enumerate(levels if self.syntax.is_text and self.syntax.read_number else ()):
+        for place, level in enumerate(levels if self.dialect.text_test and self.dialect.number_template else ()):
             if NUMBER.fullmatch(level) and math.isfinite(x := float(level)):
                 found.setdefault(x, []).append(place)
         known = LevelLookup(list(levels))
-        for one in (1, 0) if self.syntax.is_text and self.syntax.read_number else ():
+        for one in (1, 0) if self.dialect.text_test and self.dialect.number_template else ():
             if one not in found and (place := known.find(one)) != UNSEEN_LEVEL:
                 found[float(one)] = [place]
         return found
@@ -294,7 +302,7 @@ class QueryColumn:
     def _time_levels(self, levels: Sequence[str]) -> dict[str, list[int]]:
         """The dates, times of day and durations that levels spell, in microseconds, and their places."""
         found: dict[str, list[int]] = {}
-        for place, level in enumerate(levels if self.syntax.is_time else ()):
+        for place, level in enumerate(levels if self.dialect.time_test else ()):
             means = parse_value(level)
             since = means - _EPOCH if isinstance(means, dt.datetime) else means
             if isinstance(since, dt.timedelta):
@@ -318,12 +326,12 @@ class QueryColumn:
             elif sort is float:
                 out.append((format_number(level), place))
             elif sort is str:
-                out.append((self.syntax.quote_string(level + self.syntax.exact_text_end), place))
+                out.append((self.dialect.quote_string(level + self.dialect.exact_text_end), place))
             else:
                 out.append((self._timestamp_literal(level, str(sort)), place))
         if sort is str:
             alone = {x: places[0] for x, places in self._number_levels(levels).items() if len(places) == 1}
-            out += [(self._tag(self.syntax.cast_double(format_number(x))), place) for x, place in alone.items()]
+            out += [(self._tag(self.dialect.cast_double(format_number(x))), place) for x, place in alone.items()]
             out += [(f"'{_BOOLEAN_TAG}{word}'", place) for word, place in self._boolean_levels(levels).items()]
             out += [(f"'{text}'", places[0]) for text, places in self._time_levels(levels).items() if len(places) == 1]
         return out
@@ -331,7 +339,7 @@ class QueryColumn:
     def _timestamp_literal(self, level: dict[str, Any], sort: str) -> str:
         when = _EPOCH + dt.timedelta(microseconds=level["value"])
         text = f"{when:%Y-%m-%d}" if sort == "day" else when.isoformat(" ", "microseconds")
-        return getattr(self.syntax, sort).replace("{}", f"'{text}'")
+        return getattr(self.dialect, f"{sort}_template").replace("{}", f"'{text}'")
 
 
 def _portable(pattern: str) -> str:

@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 
 from candide.export.scorer.numbers import STIRLING, stirling
-from candide.export.sql.layers import Layers
-from candide.export.sql.words import MIN_SCORE, format_number
+from candide.export.sql.layers import MIN_SCORE, Layers, format_number
 
 IMPOSSIBLE_SCORE = "-1e280"  # below it is what cannot be, even in a small share
 _MAX_SQUARABLE, _MIN_SQUARABLE = (
@@ -62,14 +61,14 @@ def guarded_exp(x: str, least: float = _MIN_EXPONENT) -> str:
 
 def log1p(layers: Layers, q: str, times: float) -> str:
     """log(1 + q) of q >= 0, accurate enough to be multiplied by a factor."""
-    words = layers.syntax
+    dialect = layers.dialect
     if abs(times) <= _MAX_DIRECT:
-        return f"{words.log}(1e0 + {q})"
+        return f"{dialect.log_function}(1e0 + {q})"
     name = layers.add_value(q)
-    if words.log1p:
-        return words.log1p.replace("{}", name)
+    if dialect.log1p_template:
+        return dialect.log1p_template.replace("{}", name)
     more = layers.add_value(f"1e0 + {name}")  # what was lost in the sum is put right by a factor (Kahan)
-    return f"CASE WHEN {more} = 1e0 THEN {name} ELSE {words.log}({more}) * {name} / ({more} - 1e0) END"
+    return f"CASE WHEN {more} = 1e0 THEN {name} ELSE {dialect.log_function}({more}) * {name} / ({more} - 1e0) END"
 
 
 def log_rising(layers: Layers, a: float, x: str) -> str:
@@ -81,7 +80,7 @@ def log_rising(layers: Layers, a: float, x: str) -> str:
         steps.append(f"(1e0 + {x} / {format_number(a)})")
         starts.append(a)
         a += 1
-    log, half = layers.syntax.log, (len(steps) + 1) // 2
+    log, half = layers.dialect.log_function, (len(steps) + 1) // 2
     shift = "".join(f" - {log}({' * '.join(some)})" for some in (steps[:half], steps[half:]) if some)
     if steps:
         far = f"{format_number(sum(map(math.log, starts)))} - {format_number(len(steps))} * {log}({x})"

@@ -14,8 +14,8 @@ import numpy as np
 from candide.errors import InputError
 from candide.export.scorer.numbers import decode_numbers, lower_triangles, split_rows
 from candide.export.sql.expressions import log1p, sum_of
+from candide.export.sql.layers import format_number
 from candide.export.sql.scoring import ScoringQuery
-from candide.export.sql.words import format_number
 
 Part = dict[str, Any]
 _MIN_SQUARABLE, _MAX_SQUARABLE = "1e-140", "1e120"

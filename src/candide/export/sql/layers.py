@@ -3,7 +3,8 @@
 A value that is used twice is thus computed once, where a database would copy the expression; what no later layer needs
 is not passed on.
 
->>> layers = Layers(syntax_of("duckdb"), "t")
+>>> from candide.engines.sql.dialects.registry import get_dialect
+>>> layers = Layers(get_dialect("duckdb"), "t")
 >>> x = layers.add_read(layers.column("x"))
 >>> y = layers.join(x, ["1", "2"]).numbers([10, 20])
 >>> print(layers.sql([(f"{y} + {x}", '"z"')]))
@@ -14,19 +15,27 @@ l1 AS (SELECT q1, q3
 SELECT q3 + q1 AS "z" FROM l1
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from candide.engines.sql.dialect import Dialect
 from candide.errors import InputError
-from candide.export.sql.words import SqlSyntax, format_number, syntax_of
 
-__all__ = ["Join", "Layers", "syntax_of"]
-
+MIN_SCORE = -1e300  # the score of what is impossible; a few of them can be added without an overflow
 _MAX_JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
 _MAX_JOINED_COLUMNS = 500  # and about as many columns of them: beside those of other layers no more than databases have
 _MAX_COMPARED = 200  # values that are compared one by one: a microsecond, where a table more to join is one more plan
 _NAME = re.compile(r"\bq\d+\b")
+
+
+def format_number(value: float) -> str:
+    """A number as a double: without an exponent it would be a decimal. No number in a query is infinite."""
+    if math.isinf(value):
+        value = math.copysign(MIN_SCORE, value)
+    text = repr(float(value))
+    return text if "e" in text else f"{text.removesuffix('.0')}e0"
 
 
 @dataclass
@@ -42,7 +51,7 @@ class _Constants:
 
     def numbers(self, values: Sequence[float]) -> str:
         """The same, of numbers."""
-        return self._column(list(map(format_number, values)), self.layers.syntax.number)
+        return self._column(list(map(format_number, values)), self.layers.dialect.double_type)
 
     def _column(self, values: Sequence[str], kind: str) -> str:
         raise NotImplementedError
@@ -62,7 +71,7 @@ class Join(_Constants):
     def _column(self, values: Sequence[str], kind: str) -> str:
         known = tuple(values)
         if kind != "INT":
-            known = (self.layers.syntax.cast_double(known[0]), *known[1:])  # a column has the type of its first value
+            known = (self.layers.dialect.cast_double(known[0]), *known[1:])  # a column has the type of its first value
         if known not in self._column_names:
             self._column_names[known] = name = self.layers.new_name_beside(self.key_column)
             self.columns[name] = known
@@ -71,7 +80,7 @@ class Join(_Constants):
     def sql(self, chosen: Sequence[str]) -> str:
         held = [self.columns[name] for name in chosen]
         rows = list(zip(self.keys, *held, strict=True))
-        table = self.layers.syntax.values_table(self.name, [self.key_column, *chosen], rows)
+        table = self.layers.dialect.values_table(self.name, [self.key_column, *chosen], rows)
         return f"\n  LEFT JOIN {table} ON {self.key_column} = {self.key}"
 
 
@@ -84,7 +93,7 @@ class ConstantList(_Constants):
     def _column(self, values: Sequence[str], kind: str) -> str:
         first, held = min(self.keys), dict(zip(self.keys, values, strict=True))
         every = [held.get(place, "NULL") for place in range(first, max(self.keys) + 1)]
-        return self.layers.add_value(self.layers.syntax.list_item(f"{self.key} - {first}", every, kind))
+        return self.layers.add_value(self.layers.dialect.list_item(f"{self.key} - {first}", every, kind))
 
 
 @dataclass
@@ -101,8 +110,8 @@ class _Layer:
 class Layers:
     """The values of a query, each in its layer."""
 
-    def __init__(self, syntax: SqlSyntax, table: str):
-        self.syntax, self.table = syntax, table
+    def __init__(self, dialect: Dialect, table: str):
+        self.dialect, self.table = dialect, table
         self._layers = [_Layer()]
         self._depth: dict[str, int] = {}
         self._expression_names: dict[str, str] = {}
@@ -110,7 +119,7 @@ class Layers:
 
     def column(self, name: str) -> str:
         """A column of the table; by the table too, for SQLite takes a quoted name that it does not know for a text."""
-        return f"t0.{self.syntax.quote(name)}"
+        return f"t0.{self.dialect.quote(name)}"
 
     def add_read(self, expression: str) -> str:
         """The name of an expression of the table's own columns."""
@@ -131,8 +140,8 @@ class Layers:
 
     def join_by_key(self, key: str, keys: Sequence[str]) -> Join | ConstantList:
         """A table of constants by a value, which is a name; its keys are spelled."""
-        if self.syntax.position and len(keys) <= _MAX_COMPARED:
-            place = self.add_value(self.syntax.position.format(", ".join(keys), key))
+        if self.dialect.position_template and len(keys) <= _MAX_COMPARED:
+            place = self.add_value(self.dialect.position_template.format(", ".join(keys), key))
             return ConstantList(self, place, range(1, len(keys) + 1))
         return self.join(key, keys)
 
@@ -147,7 +156,7 @@ class Layers:
 
     def join_by_code(self, code: str, codes: Sequence[int], width: int = 1) -> Join | ConstantList:
         """A table of constants by a whole number, which is a name."""
-        if self.syntax.list:
+        if self.dialect.list_template:
             return ConstantList(self, code, codes)
         return self.join(code, list(map(str, codes)), width)
 
@@ -199,11 +208,11 @@ class Layers:
         joins = [(join, some) for join in layer.joins if (some := [name for name in join.columns if name in needed])]
         chosen = [*passed, *(name for _, some in joins for name in some)]
         chosen += [f"{text} AS {name}" for name, text in own.items()]
-        if len(chosen) > self.syntax.max_columns:
-            what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.syntax.name} has"
+        if len(chosen) > self.dialect.max_columns:
+            what = f"cannot be exported: it takes {len(chosen)} columns at once, more than {self.dialect.name} has"
             raise InputError(what, value=len(chosen), remedy="export it to python or js")
         source = (f"{self.table} AS t0" if i == 0 else f"l{i - 1}") + "".join(join.sql(some) for join, some in joins)
-        line, fence = "\n  " if joins else " ", f" {self.syntax.fence}" if self.syntax.fence else ""
+        line, fence = "\n  " if joins else " ", f" {self.dialect.fence}" if self.dialect.fence else ""
         text = f"l{i} AS (SELECT {', '.join(chosen) or '1 AS q0'}{line}FROM {source}{fence})"
         under = {*passed, *self._names_in(*own.values(), *(join.key for join, _ in joins))} if i else set()
         return text, under

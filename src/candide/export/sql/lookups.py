@@ -3,8 +3,8 @@
 The code of a value comes first, by a join for levels and by comparisons for numbers. With it, all that the model says
 of the column comes from one table of constants, which has a row for every code: for new levels and for no value too.
 
->>> from candide.export.sql.layers import syntax_of
->>> layers = Layers(syntax_of("duckdb"), "t")
+>>> from candide.engines.sql.dialects.registry import get_dialect
+>>> layers = Layers(get_dialect("duckdb"), "t")
 >>> age = CellLookup(QueryColumn(layers, {"name": "age", "kind": "number"}), [{"read": "grid", "edges": [27, 41]}])
 >>> age.codes({"read": "grid", "edges": [41]})
 [-1, 0, 0, 1]
@@ -20,8 +20,7 @@ import numpy as np
 
 from candide.export.scorer.numbers import count_below, decode_numbers
 from candide.export.sql.columns import QueryColumn
-from candide.export.sql.layers import ConstantList, Join, Layers
-from candide.export.sql.words import format_number
+from candide.export.sql.layers import ConstantList, Join, Layers, format_number
 
 __all__ = ["CellLookup", "KnownLevels", "Layers", "count_edges_below", "line_segments"]
 

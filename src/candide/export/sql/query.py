@@ -15,14 +15,15 @@ from sqlglot.errors import SqlglotError
 
 from candide import formatting
 from candide.data.notes import Note, issue_warnings
+from candide.engines.sql.dialect import Dialect
+from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
 from candide.errors import InputError
 from candide.export.joined import EXPORT_MARKER
 from candide.export.parameters import export_parameters
 from candide.export.sql.answer import add_decision, add_probabilities
-from candide.export.sql.layers import Layers
+from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.rules import RULES
 from candide.export.sql.scoring import ScoringQuery
-from candide.export.sql.words import SqlSyntax, format_number, syntax_of
 from candide.model.fitted import FittedModel
 
 _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
@@ -30,29 +31,32 @@ _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
 
 def write_select(fitted: FittedModel, *, dialect: str = "", table: str = "", kept_columns: Sequence[str] = ()) -> str:
     """The text of a query; ``keep`` names columns of the table that stand before the prediction."""
-    spelled = syntax_of(dialect)
+    if not dialect:
+        remedy = f"pass --dialect (dialect=...), one of {', '.join(DIALECTS)}"
+        raise InputError("a query is in a dialect of SQL, and none is named", remedy=remedy)
+    target = get_dialect(dialect)
     if not table:
         raise InputError("a query needs a table", value=table, remedy="name it: table=... (--table)")
     kept_columns, found = [kept_columns] if isinstance(kept_columns, str) else kept_columns, export_parameters(fitted)
-    _check_columns([str(column["name"]) for column in found["columns"]], spelled)
-    layers = Layers(spelled, _table(table, spelled))
-    names = _names(kept_columns, found["classes"], spelled)
+    _check_columns([str(column["name"]) for column in found["columns"]], target)
+    layers = Layers(target, _table(table, target))
+    names = _names(kept_columns, found["classes"], target)
     kept = [layers.add_read(layers.column(name)) for name in kept_columns]
     scoring = ScoringQuery(layers, found)
     for part in found["parts"]:
         RULES[part["rule"]](scoring, part)
     p, clear = add_probabilities(scoring)
-    label = add_decision(scoring, p, clear, [_label(value, spelled) for value in found["classes"]])
+    label = add_decision(scoring, p, clear, [_label(value, target) for value in found["classes"]])
     issue_warnings(_notes(scoring))
-    query = layers.sql(list(zip([*kept, label, *p], map(spelled.quote, names), strict=True)))
+    query = layers.sql(list(zip([*kept, label, *p], map(target.quote, names), strict=True)))
     return f"-- {EXPORT_MARKER}\n{query}\n"
 
 
-def _names(keep: Sequence[str], classes: Sequence[Any], words: SqlSyntax) -> list[str]:
+def _names(keep: Sequence[str], classes: Sequence[Any], dialect: Dialect) -> list[str]:
     if "" in keep:
         raise InputError("a column to keep needs a name", value="", remedy="name it, or leave it out")
     names = [*keep, "prediction", *(f"p_{label}" for label in classes)]
-    same = [words.fold_case(name) for name in names]
+    same = [dialect.fold_case(name) for name in names]
     for at, name in enumerate(names):
         if names.count(name) > 1 or (at < len(keep) and same.count(same[at]) > 1):
             what = f"the query would have two columns {name!r}"
@@ -60,16 +64,16 @@ def _names(keep: Sequence[str], classes: Sequence[Any], words: SqlSyntax) -> lis
     return names
 
 
-def _check_columns(names: Sequence[str], words: SqlSyntax) -> None:
+def _check_columns(names: Sequence[str], dialect: Dialect) -> None:
     known: dict[str, str] = {}
     for name in names:
-        other = known.setdefault(words.fold_case(name), name)
+        other = known.setdefault(dialect.fold_case(name), name)
         if other != name:
-            what = f"cannot be exported: {words.name} cannot tell it from {other!r}"
+            what = f"cannot be exported: {dialect.name} cannot tell it from {other!r}"
             raise InputError(what, column=name, value=other, remedy="rename one of them, and fit again")
 
 
-def _table(name: str, words: SqlSyntax) -> str:
+def _table(name: str, dialect: Dialect) -> str:
     """A table as it was named, with a schema or without; its name is quoted, so that it is not read in another case."""
     if _TEMPLATE.fullmatch(name.strip()):
         return name  # dbt fills it in
@@ -77,21 +81,21 @@ def _table(name: str, words: SqlSyntax) -> str:
         remedy = "name one table, or one template: {{ ref('people') }}"
         raise InputError("more than a template", value=name, remedy=remedy)
     try:
-        found = exp.to_table(name, dialect=words.name)
+        found = exp.to_table(name, dialect=dialect.name)
     except (SqlglotError, ValueError):
-        return words.quote(name)
-    for part in found.parts if not words.folds_table else ():
+        return dialect.quote(name)
+    for part in found.parts if not dialect.folds_table else ():
         if isinstance(part, exp.Identifier):
             part.set("quoted", True)
-    return found.sql(words.name)
+    return found.sql(dialect.name)
 
 
-def _label(value: Any, words: SqlSyntax) -> str:
+def _label(value: Any, dialect: Dialect) -> str:
     if isinstance(value, bool):
-        return words.booleans[value]
+        return dialect.booleans[value]
     if isinstance(value, float):
-        return words.cast_double(format_number(value))
-    return words.quote_string(value) if isinstance(value, str) else str(value)
+        return dialect.cast_double(format_number(value))
+    return dialect.quote_string(value) if isinstance(value, str) else str(value)
 
 
 def _notes(scoring: ScoringQuery) -> list[Note]:

@@ -12,8 +12,8 @@ from candide.export.scorer.numbers import decode_numbers, split_rows
 from candide.export.sql.blocks import add_discriminants
 from candide.export.sql.expressions import MIN_POSITIVE, clamp, log1p, log_rising, square_of, sum_of
 from candide.export.sql.groups import add_joint_rule
+from candide.export.sql.layers import format_number
 from candide.export.sql.scoring import ScoringQuery
-from candide.export.sql.words import format_number
 
 Part = dict[str, Any]
 TermFunction = Callable[..., str]
@@ -136,7 +136,7 @@ def log_rule(scoring: ScoringQuery, part: Part) -> None:
         inner["weight"] = part["weight"]
     layers = scoring.layers
     RULES[inner["rule"]](
-        scoring, inner, lambda x: layers.add_value(f"CASE WHEN {x} > 0e0 THEN {layers.syntax.log}({x}) END")
+        scoring, inner, lambda x: layers.add_value(f"CASE WHEN {x} > 0e0 THEN {layers.dialect.log_function}({x}) END")
     )
     scoring.has_impossible = True
     for read, weight in zip(part["reads"], feature_weights(part), strict=True):

@@ -2,11 +2,17 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_micros
+from candide.engines.sql.dialect import ACCURATE_LOG1P, Dialect, Expr, call_function, days_from_micros
 
 
 class BigQueryDialect(Dialect):
     name = "bigquery"
+    double_type = "FLOAT64"
+    text_template = "CAST({} AS STRING)"
+    days_template = "UNIX_MICROS(CAST({} AS TIMESTAMP)) / 864e8"
+    match_template = "REGEXP_CONTAINS({}, {pattern})"
+    log1p_template = ACCURATE_LOG1P
+    table_template = "(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}"
     number_template = "SAFE_CAST({} AS FLOAT64)"
 
     def is_nan(self, x: Expr) -> Expr:

@@ -5,6 +5,14 @@ from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_
 
 class ClickHouseDialect(Dialect):
     name = "clickhouse"
+    folds_columns = False
+    double_type = "Nullable(Float64)"
+    text_template = "CAST({} AS Nullable(String))"
+    days_template = "toUnixTimestamp64Micro(toDateTime64({}, 6, 'UTC')) / 864e8"
+    day_template = "toDate32({})"
+    moment_template = "toDateTime64({}, 6, 'UTC')"
+    match_template = "match({}, {pattern})"
+    log1p_template = "log1p({})"
     has_grouping_sets = True
 
     def exact_sum(self, x: Expr) -> Expr:

@@ -4,7 +4,17 @@ from sqlglot import exp
 
 from candide.data.labels import Labels
 from candide.data.text_formats import NUMBER_BLANKS
-from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_seconds, number_literal
+from candide.engines.sql.dialect import (
+    ACCURATE_LOG1P,
+    DATE_PATTERN,
+    DURATION_PATTERN,
+    TIME_ZONE_PATTERN,
+    Dialect,
+    Expr,
+    call_function,
+    days_from_seconds,
+    number_literal,
+)
 
 _NANOSECOND_TYPE = "TIMESTAMPTZ_NS"  # which no function takes
 _ZONED_TYPES = ("TIMESTAMP WITH TIME ZONE", _NANOSECOND_TYPE)
@@ -15,6 +25,28 @@ _BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in NUMBER_BLANKS)
 
 class DuckDBDialect(Dialect):
     name = "duckdb"
+    exact_text_template = "({} COLLATE C)"
+    utc_template = (
+        f"CASE WHEN {IS_ZONED} "
+        f"OR (TYPEOF({{}}) = 'VARCHAR' AND REGEXP_MATCHES(CAST({{}} AS VARCHAR), {TIME_ZONE_PATTERN})) "
+        "THEN MAKE_TIMESTAMP(EPOCH_US(TRY_CAST({} AS TIMESTAMPTZ))) ELSE TRY_CAST({} AS TIMESTAMP) END"
+    )
+    days_template = "EPOCH({}) / 86400e0"
+    reads_dates_by_type = True
+    clock_template = (
+        f"CASE WHEN REGEXP_MATCHES({{}}, {DURATION_PATTERN}) THEN EPOCH(TRY_CAST({{}} AS INTERVAL)) / 86400e0 END"
+    )
+    log1p_template = ACCURATE_LOG1P
+    nested_test = r"REGEXP_MATCHES(TYPEOF({}), '\]$|^(STRUCT|MAP|UNION)')"
+    error_template = "ERROR({what})"
+    time_test = "REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIME|INTERVAL)')"
+    day_test = "REGEXP_MATCHES(TYPEOF({}), '^(DATE|TIMESTAMP)')"
+    float32_test = "TYPEOF({}) = 'FLOAT'"
+    boolean_test = "TYPEOF({}) = 'BOOLEAN'"
+    text_test = "REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')"
+    date_text_test = f"REGEXP_MATCHES({{}}, {DATE_PATTERN})"
+    match_template = "REGEXP_MATCHES({}, {pattern})"
+    dot_template = "LIST_DOT_PRODUCT({}, [{}])"
     number_template = (  # of text without blanks around it, too
         f"COALESCE(TRY_CAST({{}} AS DOUBLE), TRY_CAST(TRIM(CAST({{}} AS VARCHAR), CONCAT({_BLANKS})) AS DOUBLE))"
     )

@@ -6,7 +6,11 @@ from sqlglot import exp
 
 from candide.data.text_formats import NUMBER_BLANKS
 from candide.engines.sql.dialect import (
+    ACCURATE_LOG1P,
+    DATE_PATTERN,
+    DURATION_PATTERN,
     NUMBER_PATTERN,
+    TIME_ZONE_PATTERN,
     Dialect,
     Expr,
     as_double,
@@ -35,10 +39,37 @@ _BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in NUMBER_BLANKS if ord(blank
 _WIDE = f"CHR(CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN {ord(NUMBER_BLANKS[-1])} ELSE 32 END)"
 _TRIMMED_SQL = f"REGEXP_REPLACE(BTRIM({_TEXT_SQL}, CONCAT({_BLANKS}, {_WIDE})), '([0-9])_(?=[0-9])', '\\1', 'g')"
 _ABSOLUTE_SQL = f"ABS(CAST({_TRIMMED_SQL} AS NUMERIC))"  # which a double may be too small for
+_DAYS = "CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION) / 86400e0"
+_INTERVAL_DAYS = _DAYS.replace("{}", "CAST({} AS INTERVAL)")
+_HAS_TYPE = "PG_TYPEOF({{}}) = CAST('{}' AS REGTYPE)"
+_EMPTY_TEXT = "SUBSTR(CAST({} AS TEXT), 1, 0)"  # without it PostgreSQL would fail before it reads a row
 
 
 class PostgresDialect(Dialect):
     name = "postgres"
+    folds_columns = False
+    max_name_length = 63
+    double_type = "DOUBLE PRECISION"
+    text_template = "CAST({} AS TEXT)"
+    exact_text_template = '({} COLLATE "C")'
+    utc_template = (
+        f"CASE WHEN {_HAS_TYPE.format('timestamptz')} "
+        f'OR ({IS_TEXT} AND CAST({{}} AS TEXT) COLLATE "C" ~ {TIME_ZONE_PATTERN}) '
+        "THEN CAST({} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' ELSE CAST({} AS TIMESTAMP) END"
+    )
+    days_template = _DAYS
+    clock_template = f'CASE WHEN {{}} COLLATE "C" ~ {DURATION_PATTERN} THEN {_INTERVAL_DAYS} END'
+    log1p_template = ACCURATE_LOG1P
+    fence = "OFFSET 0"
+    nested_test = "CAST(PG_TYPEOF({}) AS TEXT) LIKE '%[]'"
+    error_template = f"CAST(CAST(CAST({{what}} || {_EMPTY_TEXT} AS INT) AS TEXT) AS {{type}})"
+    time_test = f"PG_TYPEOF({{}}) IN ({type_names(*SPAN_TYPES, *DAY_TYPES)})"
+    day_test = f"PG_TYPEOF({{}}) IN ({type_names(*DAY_TYPES)})"
+    float32_test = _HAS_TYPE.format("real")
+    boolean_test = _HAS_TYPE.format("boolean")
+    text_test = IS_TEXT
+    date_text_test = f'{{}} COLLATE "C" ~ {DATE_PATTERN}'
+    match_template = '({} COLLATE "C" ~ {pattern})'
     number_template = (  # by way of text, as which alone a truth can be cast
         "CASE WHEN PG_TYPEOF({}) = CAST('boolean' AS REGTYPE) THEN CASE CAST({} AS TEXT) WHEN 'true' THEN 1e0 "
         "WHEN 'false' THEN 0e0 END WHEN PG_TYPEOF({}) = CAST('money' AS REGTYPE) THEN "

@@ -2,11 +2,16 @@
 
 from sqlglot import exp
 
-from candide.engines.sql.dialect import Dialect, Expr, as_double, call_function, days_from_micros
+from candide.engines.sql.dialect import ACCURATE_LOG1P, Dialect, Expr, as_double, call_function, days_from_micros
 
 
 class SnowflakeDialect(Dialect):
     name = "snowflake"
+    folds_columns = False
+    folds_table = True
+    days_template = "DATE_PART(EPOCH_MICROSECOND, {}) / 864e8"
+    match_template = "REGEXP_LIKE({}, {pattern})"
+    log1p_template = ACCURATE_LOG1P
     has_grouping_sets = True
 
     def is_nan(self, x: Expr) -> Expr:

@@ -22,10 +22,24 @@ UTC_SQL = f"{_ZONED} TIMESTAMPADD(MICROSECOND, {_MICROS}, {_EPOCH}) ELSE CAST({{
 _SECONDS_OF_DAY = "3600 * HOUR({0}) + 60 * MINUTE({0}) + CAST(DATE_PART('SECOND', {0}) AS DOUBLE)"
 _LOCAL_DAYS = f"UNIX_DATE(CAST({{0}} AS DATE)) + ({_SECONDS_OF_DAY}) / 864e2".format("CAST({} AS TIMESTAMP_NTZ)")
 DAYS_SQL = f"{_ZONED} {_MICROS} / 864e8 ELSE {_LOCAL_DAYS} END"
+_LIST = "FROM_JSON('[{}]', 'ARRAY<{}>')"  # one token to the parser of Spark, which is slow
 
 
 class SparkDialect(Dialect):
     name = "spark"
+    text_template = "CAST({} AS STRING)"
+    utc_template = UTC_SQL
+    days_template = DAYS_SQL
+    moment_template = "CAST({} AS TIMESTAMP_NTZ)"
+    log1p_template = "LOG1P({})"
+    array_template = "ARRAY({})"
+    dot_template = f"AGGREGATE(ZIP_WITH({{}}, {_LIST.format('{}', 'DOUBLE')}, (a, b) -> a * b), 0e0, (a, b) -> a + b)"
+    position_template = "ARRAY_POSITION(ARRAY({}), {})"
+    list_template = "GET(FROM_JSON('[{values}]', 'ARRAY<{type}>'), {place})"
+    float32_test = "TYPEOF({}) = 'float'"
+    boolean_test = "TYPEOF({}) = 'boolean'"
+    text_test = "TYPEOF({}) LIKE 'string%'"  # with a collation or without
+    match_template = "({} RLIKE {pattern})"
     number_template = (  # of text without blanks around it and underscores within, too
         "COALESCE(TRY_CAST({} AS DOUBLE), TRY_CAST(REGEXP_REPLACE(REGEXP_REPLACE(CAST({} AS STRING), "
         f"'^[{NUMBER_BLANKS}]+|[{NUMBER_BLANKS}]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"

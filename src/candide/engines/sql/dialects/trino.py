@@ -7,6 +7,8 @@ from candide.engines.sql.dialect import Dialect, Expr, call_function, days_from_
 
 class TrinoDialect(Dialect):
     name = "trino"
+    days_template = "TO_UNIXTIME(WITH_TIMEZONE(CAST({} AS TIMESTAMP(6)), 'UTC')) / 86400e0"
+    match_template = "REGEXP_LIKE({}, {pattern})"
     number_template = "TRY_CAST({} AS DOUBLE)"
     has_grouping_sets = True
 

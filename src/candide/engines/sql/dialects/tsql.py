@@ -9,6 +9,19 @@ _TEXT = exp.DataType.build("NVARCHAR(MAX)", dialect="tsql")
 
 class TSQLDialect(Dialect):
     name = "tsql"
+    double_type = "FLOAT(53)"
+    text_template = "CAST({} AS NVARCHAR(MAX)) COLLATE Latin1_General_BIN2"
+    exact_text_template = "({} + N'.')"
+    exact_text_end = "."
+    has_national_text = True
+    days_template = "DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) / 864e8"
+    moment_template = "CAST({} AS DATETIME2(6))"
+    log_function = "LOG"
+    fence = "ORDER BY (SELECT NULL) OFFSET 0 ROWS"
+    max_columns = 4000
+    concat_template = "({} + {})"
+    booleans = ("0", "1")
+    like_template = "{} LIKE {pattern}"
     number_template = "TRY_CAST({} AS FLOAT(53))"
     has_grouping_sets = True
 
