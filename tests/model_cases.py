@@ -11,9 +11,9 @@ from candide.encoding import Grid, LevelEncoding
 from candide.encoding.indicators import Indicators
 from candide.encoding.normal_score import NormalScore
 from candide.encoding.prototypes import Prototypes
-from candide.events.discriminant import Discriminant
-from candide.events.interaction import Interaction
-from candide.events.prototype import PrototypeTerm
+from candide.weighted.terms.discriminant import Discriminant
+from candide.weighted.terms.interaction import Interaction
+from candide.weighted.terms.prototype import PrototypeTerm
 from candide.model.plan import Plan, PlanPart
 
 N = 60

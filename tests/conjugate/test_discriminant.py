@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import multivariate_t
 
 from candide.conjugate import discriminant
-from candide.conjugate.discriminant import CovarianceCentre, estimate, held_out_contributions
-from candide.distributions.discriminants import quadratic_contribution
+from candide.weighted.terms.discriminant import CovarianceCentre, estimate, held_out_contributions
+from candide.weighted.terms.discriminant import quadratic_contribution
 from candide.encoding import Identity
 from candide.tally import CoMoments, TallySpec
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from candide.encoding import LevelEncoding
 from candide.errors import InputError
-from candide.events.interaction import Interaction
+from candide.weighted.terms.interaction import Interaction
 from candide.tally import CellTally
 
 

@@ -5,11 +5,11 @@ import pytest
 from sklearn.base import clone
 
 import candide as cd
-from candide.conjugate.held_out_tokens import concatenate_tokens
+from candide.weighted.text.leave_one_out import concatenate_tokens
 from candide.data.documents import Documents
 from candide.errors import InputError
 from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
-from candide.model import token_weights
+from candide.weighted.text import token_weights
 from candide.tally import TokenCounts
 
 SYLLABLES = ["ka", "to", "mi", "ra", "su", "ne"], ["sch", "berg", "er", "lin", "hof", "au"]

@@ -12,7 +12,7 @@ from tests.tasks.test_update import same
 import candide as cd
 from candide.data.table import Table
 from candide.errors import InputError, MergeError, NotCountedError
-from candide.model import term_weights
+from candide.weighted import learning
 
 
 def at(rows, X, y):
@@ -175,7 +175,7 @@ def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
 def test_rows_that_were_never_counted_teach_by_the_laws_as_they_are(first):
     fitted = first.fitted_
     blocks = fitted.plan.blocks(Table.from_data(at(slice(500, 600), *WHOLE)[0]))
-    terms = term_weights.uncounted_contributions(fitted.counts, fitted.settings, blocks)
+    terms = learning.uncounted_contributions(fitted.counts, fitted.settings, blocks)
     joint = sum(part @ weight for part, weight in zip(terms, fitted.term_weights.weight, strict=True))
     joint, want = joint + fitted.model.log_prior, fitted.model.joint_log_likelihood(blocks)
     np.testing.assert_allclose(joint - joint[:, :1], want - want[:, :1], atol=1e-9)

@@ -12,7 +12,7 @@ from candide.distributions.token_weights import TokenWeights
 from candide.encoding.tokens import BINARY, PLAIN
 from candide.errors import InputError
 from candide.events.text import DEFAULT_TEXT, Text
-from candide.model import text_options
+from candide.weighted.text import option_search
 from candide.priors import Dirichlet
 from candide.tally import TokenCounts
 

@@ -8,12 +8,12 @@ from candide.data.table import Table
 from candide.encoding import LevelEncoding
 from candide.engines import arrays
 from candide.events import Categorical
-from candide.events.interaction import Interaction
-from candide.model import term_weights
+from candide.weighted.terms.interaction import Interaction
+from candide.weighted import learning
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
-from candide.model.shrinkage import count_candidates, shrink_to_prior, shrinkage_factor
-from candide.model.training_rows import TrainingRows
+from candide.weighted.learning import count_candidates, shrink_to_prior, shrinkage_factor
+from candide.weighted.training_rows import TrainingRows
 
 
 def test_a_score_is_shrunk_as_far_as_its_gain_may_be_due_to_chance():
@@ -38,8 +38,8 @@ def test_weights_of_noise_are_shrunk_to_the_class_prior_and_others_stay():
         names = tuple(columns)
         plan = Plan(names, (PlanPart(Categorical(), names),)).with_levels(table)
         census = arrays.count_table(table, y, plan=plan, labels=labels)
-        terms = term_weights.training_contributions(census, Settings(), TrainingRows(plan.blocks(table), y, None))
-        learned = term_weights.learn_non_text_weights(census, y, None, terms, (None,), None)
+        terms = learning.training_contributions(census, Settings(), TrainingRows(plan.blocks(table), y, None))
+        learned = learning.learn_non_text_weights(census, y, None, terms, (None,), None)
         shrunk = shrink_to_prior(census, y, None, terms, learned)
         factor = np.abs(shrunk.weight[0]).sum() / max(np.abs(learned.weight[0]).sum(), 1e-9)
         assert low <= factor <= high

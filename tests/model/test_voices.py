@@ -12,12 +12,12 @@ from candide.data.table import Table
 from candide.encoding import Grid, LevelEncoding
 from candide.engines import arrays
 from candide.events import Binned, Categorical, Gaussian
-from candide.events.interaction import Interaction
-from candide.model import term_weights
+from candide.weighted.terms.interaction import Interaction
+from candide.weighted import learning
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
-from candide.model.training_rows import TrainingRows
+from candide.weighted.training_rows import TrainingRows
 
 N = 40
 LABELS = Labels(("a", "b", "c"))
@@ -59,7 +59,7 @@ def test_what_is_said_of_a_row_left_out_is_said_by_laws_without_it(seed, weighte
     census = arrays.count_table(table, LABELS.array[y], w, plan=plan, labels=LABELS)
     blocks = plan.blocks(table)
     fold = np.arange(N) % 5
-    found = term_weights.training_contributions(census, Settings(), TrainingRows(blocks, y, w, fold=fold))
+    found = learning.training_contributions(census, Settings(), TrainingRows(blocks, y, w, fold=fold))
     for i in (0, 1, 7):
         row = np.array([i])
         one = {name: table.column(name)[row] for name in table.names}
@@ -91,7 +91,7 @@ def test_a_cut_that_chance_has_made_tells_nothing_of_rows_that_have_not_made_it(
     table = Table.from_data(x)
     plan = Plan(table.names, (PlanPart(Binned(), table.names),)).with_levels(table)
     census, blocks, own = arrays.count_table(table, y, plan=plan), plan.blocks(table), np.arange(120)
-    [apart] = term_weights.training_contributions(census, Settings(), TrainingRows(blocks, y, fold=own % 5))
+    [apart] = learning.training_contributions(census, Settings(), TrainingRows(blocks, y, fold=own % 5))
     at_once = Binned().held_out_contributions(census.tallies[0], None, "predictive", blocks[0], y)
     told, believed = ((terms[own, y] - terms[own, 1 - y]).mean(axis=0) for terms in (at_once, apart))
     cut = np.abs(told) > 1e-3

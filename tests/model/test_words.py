@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from candide.data.documents import Documents
 from candide.events import Text
 from candide.events.text import DEFAULT_TEXT
-from candide.model import token_weights
+from candide.weighted.text import token_weights
 from candide.priors import Dirichlet
 from candide.tally import TokenCounts
 

@@ -25,7 +25,7 @@ from candide.encoding.indicators import Indicators
 from candide.encoding.normal_score import NormalScore
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
-from candide.events.discriminant import Discriminant
+from candide.weighted.terms.discriminant import Discriminant
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
@@ -355,7 +355,7 @@ def gridded():
 def test_many_sets_of_columns_are_kept(order):
     from candide.encoding import LevelEncoding as Kinds
     from candide.engines import arrays
-    from candide.events.interaction import Interaction
+    from candide.weighted.terms.interaction import Interaction
 
     sets = tuple(combinations(range(9), order))  # more than a sequence of numbers may have to be kept in the header
     rows = Table.from_data(np.random.default_rng(0).integers(0, 2, (60, 9)))

@@ -40,7 +40,7 @@ def test_a_row_left_out_is_told_by_the_law_without_it():
     part, table, codes = compared(model), Table.from_data(X), labels.encode(y)
     block = part.block(table)
     tally = arrays.tally_block(part, block, codes, None, 2)
-    held = part.event.held_out(tally, None, "predictive", block, codes)
+    held = part.event.held_out_contributions(tally, None, "predictive", block, codes)
     for i in (0, 7, 31):
         rest = np.arange(60) != i
         n, own = float(rest.sum()), arrays.tally_block(part, block[rest], codes[rest], None, 2)
@@ -62,7 +62,7 @@ def test_counts_add_where_typical_rows_are_the_same_and_are_refused_elsewhere():
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
     part = compared(first)
-    moved = replace(part, together=Prototypes(part.together.rows, part.together.n_rows, 2 * part.together.reach))
+    moved = replace(part, together=Prototypes(part.prototypes.rows, part.prototypes.n_rows, 2 * part.prototypes.reach))
     with pytest.raises(MergeError) as error:
         part.union(moved)
     assert error.value.column == ("east", "north")
@@ -86,7 +86,7 @@ def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
     path.write_text("\n".join([names, *lines]))
     model = cd.fit(path, "ring")
     np.testing.assert_allclose(
-        compared(model).together.typical, compared(cd.BayesClassifier().fit(X, y)).together.typical
+        compared(model).prototypes.typical, compared(cd.BayesClassifier().fit(X, y)).prototypes.typical
     )
     np.testing.assert_allclose(model.predict_proba(X), cd.BayesClassifier().fit(X, y).predict_proba(X), rtol=1e-8)
 

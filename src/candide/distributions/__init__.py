@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from candide.distributions.categorical import Categorical
     from candide.distributions.density import Density
     from candide.distributions.dirichlet_multinomial import DirichletMultinomial
-    from candide.distributions.discriminants import Discriminants
     from candide.distributions.exponential import Exponential
-    from candide.distributions.interactions import Interactions
     from candide.distributions.log_scale import LogScale
     from candide.distributions.lomax import Lomax
     from candide.distributions.multinomial import Multinomial
@@ -39,10 +37,8 @@ __all__ = [
     "Categorical",
     "Density",
     "DirichletMultinomial",
-    "Discriminants",
     "Distribution",
     "Exponential",
-    "Interactions",
     "LogScale",
     "Lomax",
     "Multinomial",

@@ -262,7 +262,7 @@ class TextNB(WeightedClassifier):
         plan = self._plan(table)
         if self.characters is None and self._can_add_characters:
             from candide.data.sample import Sample
-            from candide.model.text_options import has_character_gain
+            from candide.weighted.text.option_search import has_character_gain
 
             rows = Sample.from_table(table, labels.encode(y), labels, weight).pool_rows(self.random_state)
             given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out_weight

@@ -27,7 +27,6 @@ from candide.priors import Prior, resolve_prior
 from candide.tally import TALLIES, Moments, Tally, TallySpec
 
 if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
-    from candide.conjugate.held_out_tokens import HeldOutTokens
     from candide.tally.association import AssociationTest
 
 ESTIMATES = ("mle", "map", "mean", "predictive")
@@ -144,6 +143,10 @@ class EventModel:
         ('visits', 'calls')
         """
         return tuple(" x ".join(map(str, one)) for one in self.term_names(columns))
+
+    def term_kind(self, columns: Sequence[Name]) -> str:
+        """What a term of these columns is called in a list of terms."""
+        return "column" if len(columns) == 1 else self.name
 
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> TallySpec:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
@@ -278,30 +281,7 @@ class EventModel:
                 out[rows] = self._held_out_contributions(tally, chosen, how, slice_rows(block, rows), y[rows], w)
         return out
 
-    weights_tokens: ClassVar[bool] = (
-        False  # whether it is of documents in which every word may have a weight of its own
-    )
-
-    def held_out_tokens(
-        self,
-        tally: Any,
-        prior: Prior | str | None,
-        block: Block,
-        y: Codes,
-        weight: Floats | None = None,
-        *,
-        power: float,
-        is_counted: bool = True,
-    ) -> "HeldOutTokens":
-        """What each word of documents says, had its document not been counted; ``is_counted``: whether they were.
-
-        Only events of documents have words, and ``hears_words`` says whether each may have a weight of its own.
-
-        >>> from candide.events import Poisson, Text
-        >>> Poisson.weights_tokens, Text().weights_tokens, Text(model="bernoulli").weights_tokens
-        (False, True, False)
-        """
-        raise InputError(f"the {self._title} event model has no words")
+    weights_tokens: ClassVar[bool] = False  # whether it is of documents in which every token may have a weight
 
     def _resolve(self, prior: Prior | str | None) -> Any:
         chosen = resolve_prior(self.prior if prior is None else prior)

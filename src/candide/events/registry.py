@@ -27,12 +27,6 @@ EVENTS: Registry[EventModel] = Registry(
 )
 get_class = EVENTS.get_class
 
-# What BayesClassifier hears besides: columns that speak together. A file may name them.
-TERM_EVENTS: Registry[EventModel] = Registry(
-    "candide.events",
-    {"discriminant": "Discriminant", "interaction": "Interaction", "prototype": "PrototypeTerm"},
-)
-
 
 def resolve_event(x: EventModel | type[EventModel] | str) -> EventModel:
     """The event model meant by an instance, a class or a name; what follows a hyphen is for the family to read.

@@ -30,7 +30,6 @@ import numpy as np
 from candide.conjugate import token_estimates
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
-from candide.conjugate.held_out_tokens import HeldOutTokens, leave_out_tokens
 from candide.data.blocks import Codes, Floats
 from candide.data.documents import Documents
 from candide.data.table import Name
@@ -151,7 +150,7 @@ class Text(EventModel):
         return self.tokens
 
     def _estimate(self, tally: TokenCounts, prior: Prior | None, how: str) -> Distribution:
-        counted, alpha = self.weighted_counts(tally), self._alpha(prior)
+        counted, alpha = self.weighted_counts(tally), self.alpha(prior)
         extra = float(pseudo_counts(alpha, how))
         if self.model == "multinomial":
             return token_estimates.multinomial_scores(counted, extra)
@@ -172,7 +171,7 @@ class Text(EventModel):
         self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None
     ) -> Floats:
         """In closed form where terms are weighed one by one; else document by document, which takes its time."""
-        extra = float(pseudo_counts(self._alpha(prior), how))
+        extra = float(pseudo_counts(self.alpha(prior), how))
         whole = self.model == "multinomial" and not (self.signed or self.idf or self._has_pruning)
         if not whole or extra <= 0:
             return super()._held_out_contributions(tally, prior, how, block, y, weight)
@@ -192,38 +191,14 @@ class Text(EventModel):
         (True, False)
         """
         adds_up = self.model == "multinomial" and not (self.signed or self.idf)
-        return adds_up and float(self._alpha(self._resolve(None))) > 0
-
-    def held_out_tokens(
-        self,
-        tally: TokenCounts,
-        prior: Prior | str | None,
-        block: Any,
-        y: Codes,
-        weight: Floats | None = None,
-        *,
-        power: float,
-        is_counted: bool = True,
-    ) -> HeldOutTokens:
-        """What each word of documents says, had its document not been counted.
-
-        >>> documents, y = Documents.from_column(["free prize", "see you", "free call"]), np.array([0, 1, 0])
-        >>> tally = TokenCounts.from_rows(documents, y, n_classes=2, spec=Text().spec(1))
-        >>> Text().held_out_tokens(tally, None, documents, y, power=0.5).keys()  # no other document has the other words
-        [b'free']
-        """
-        extra = float(pseudo_counts(self._alpha(self._resolve(prior)), "mean"))
-        documents = Documents.from_column(block)
-        return leave_out_tokens(
-            self.weighted_counts(tally), extra, documents, y, weight, power=power, is_counted=is_counted
-        )
+        return adds_up and float(self.alpha(self._resolve(None))) > 0
 
     def _cells(self, tally: Any) -> int:
         return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
 
     def _evidence(self, tally: TokenCounts, prior: Prior | None) -> Floats:
         """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""
-        alpha = self._alpha(prior)
+        alpha = self.alpha(prior)
         refuse_improper(alpha <= 0, prior)
         if self.model not in ("multinomial", "bernoulli") or self.signed:
             return super()._evidence(tally, prior)
@@ -253,9 +228,9 @@ class Text(EventModel):
     @property
     def min_pseudo_count(self) -> float:
         """What the prior adds to every count, or next to nothing where it adds none."""
-        return float(self._alpha(self._resolve(None))) or 1e-300
+        return float(self.alpha(self._resolve(None))) or 1e-300
 
-    def _alpha(self, prior: Prior | None) -> Any:
+    def alpha(self, prior: Prior | None) -> Any:
         alpha = dirichlet_alpha(prior)
         if alpha.ndim:
             raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")

@@ -31,7 +31,6 @@ from candide.model.plan import PlanPart
 
 _MAX_PRINTED = 20  # voices printed before "and more"
 _SAMPLE_ROWS = 1000  # rows, where a law has no levels to count
-_INTERACTION_KINDS = {2: "pair", 3: "triple"}
 
 
 @dataclass(frozen=True)
@@ -148,17 +147,11 @@ def list_terms(fitted: FittedModel) -> TermList:
             if not part.is_joint_term and (why := _inactive_reason(part, j, answers[j], weight[j])):
                 silent[names[0]] = why
                 continue
-            found.append(Term(title, names, _term_kind(part, names), weight[j], strength[j], answers[j], i, j))
+            found.append(Term(title, names, part.event.term_kind(names), weight[j], strength[j], answers[j], i, j))
     order = sorted(found, key=lambda one: np.inf if one.importance is None else -one.importance)
     heard = [name for one in found for name in one.columns]
     gone = tuple(InactiveTerm(name, why, heard.count(name)) for name, why in silent.items())
     return TermList(tuple(order), gone, None if fitted.term_weights is None else fitted.term_weights.n_learned_rows)
-
-
-def _term_kind(part: PlanPart, names: tuple[Name, ...]) -> str:
-    if not part.is_joint_term:
-        return "column"
-    return part.event.name if part.event.is_joint else _INTERACTION_KINDS.get(len(names), f"set of {len(names)}")
 
 
 def _cell_counts(distribution: Distribution) -> list[int | None]:

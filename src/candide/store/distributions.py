@@ -18,13 +18,14 @@ from candide.distributions import DISTRIBUTIONS, Distribution
 from candide.distributions.arrays import ArraySource, DistributionShape
 from candide.errors import InputError, ModelFileError
 from candide.store.container import check_fields
+from candide.weighted.terms.registry import TERMS
 
 _MAX_DEPTH = 3  # laws within laws
 
 
 def pack_distribution(distribution: Distribution, arrays: dict[str, NDArray], prefix: str) -> dict[str, Any]:
     """Put the arrays of a law among the others; what the header says of it."""
-    if DISTRIBUTIONS.get(distribution.name) is not type(distribution):
+    if _find_class(distribution.name) is not type(distribution):
         raise InputError(
             f"a {type(distribution).__name__} cannot be kept without its counts",
             value=type(distribution).__name__,
@@ -46,11 +47,12 @@ def unpack_distribution(
     nested = isinstance(packed, dict) and "base" in packed
     check_fields(packed, f"distribution {prefix!r}", {"name": str, "base": dict} if nested else {"name": str})
     name = packed["name"]
-    if name not in DISTRIBUTIONS or depth > _MAX_DEPTH:
+    found = _find_class(name)
+    if found is None or depth > _MAX_DEPTH:
         raise ModelFileError(f"unknown distribution {name[:40]!r}", value=name[:40])
     base = unpack_distribution(packed["base"], arrays, f"{prefix}.base", shape, depth + 1) if nested else None
     try:
-        made = DISTRIBUTIONS[name].from_arrays(PrefixedArrays(arrays, prefix), shape, base)
+        made = found.from_arrays(PrefixedArrays(arrays, prefix), shape, base)
     except InputError as error:
         raise ModelFileError(f"distribution {prefix!r} ({name}): {error.problem}", value=error.value) from None
     if made.block_kind != shape.block_kind:
@@ -58,6 +60,11 @@ def unpack_distribution(
             f"distribution {prefix!r} ({name}) is of {made.block_kind}, and its columns hold {shape.block_kind}"
         )
     return made
+
+
+def _find_class(name: str) -> type[Distribution] | None:
+    """A distribution by its name: one of the package, or that of a kind of term."""
+    return TERMS[name].distribution if name in TERMS else DISTRIBUTIONS.get(name)
 
 
 class PrefixedArrays:

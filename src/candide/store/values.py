@@ -27,7 +27,6 @@ from candide.data.text_formats import TextFormat
 from candide.encoding import Encoding
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import ESTIMATES, EVENTS, EventModel
-from candide.events.registry import TERM_EVENTS
 from candide.model.fitted import EstimatorRecord
 from candide.model.policy import Policy, parse_class_proportions
 from candide.model.settings import Settings
@@ -35,6 +34,7 @@ from candide.priors import PRIORS, Prior
 from candide.registry import Registry
 from candide.store.container import check_fields, is_count
 from candide.store.strings import pack_time, unpack_time
+from candide.weighted.terms.registry import TERMS
 
 # The classes that a file may name.
 ESTIMATORS = (
@@ -54,7 +54,7 @@ _ENCODINGS: Registry[Encoding] = Registry(
 )
 _REGISTRIES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("event", EVENTS),
-    ("term", TERM_EVENTS),
+    ("term", TERMS),
     ("prior", PRIORS),
     ("encoding", _ENCODINGS),
 )

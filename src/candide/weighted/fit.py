@@ -29,13 +29,13 @@ from candide.engines import arrays
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress
 from candide.engines.draw_sample import draw_sample, draw_text_sample
 from candide.errors import InputError
-from candide.model import term_weights
+from candide.weighted import learning
 from candide.model.counts import ModelCounts
 from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
-from candide.model.training_rows import FurtherRows, TrainingRows
+from candide.weighted.training_rows import FurtherRows, TrainingRows
 from candide.weighted.selection import LearnedEncodings, select_terms
 
 Calibrator = Callable[
@@ -165,7 +165,7 @@ def learn_pooled_weights(
         counts if copies is None else counts.scale(1.0 / copies),
         TrainingRows.from_sample(sample, counts.plan),
     )
-    found = term_weights.learn_term_weights(
+    found = learning.learn_term_weights(
         effective, settings, rows, start=start, until_converged=start is None, further_rows=further_rows
     )
     return replace(found, copies=copies, n_learned_rows=min(found.n_learned_rows, 1) * sample.n_rows)

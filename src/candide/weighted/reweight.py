@@ -31,10 +31,10 @@ from candide.data.notes import Note
 from candide.data.sample import Sample
 from candide.engines import arrays
 from candide.errors import InputError, NotCountedError
-from candide.model import term_weights
+from candide.weighted import learning
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
-from candide.model.training_rows import TrainingRows
+from candide.weighted.training_rows import TrainingRows
 from candide.weighted.fit import learn_pooled_weights
 
 
@@ -45,7 +45,7 @@ def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is
     if new:
         effective = census if fitted.term_weights is None else fitted.term_weights.effective_counts(census)
         rows = sample.with_seen_labels().pool_rows().with_labels(fitted.labels)
-        found = term_weights.learn_term_weights(
+        found = learning.learn_term_weights(
             effective, settings, TrainingRows.from_sample(rows, census.plan), is_counted=False, until_converged=True
         )
         n = min(found.n_learned_rows, 1) * rows.n_rows

@@ -10,7 +10,7 @@ about as well determined as the others. Where no document teaches, every word co
 length of documents.
 
 >>> from candide.conjugate import token_estimates
->>> from candide.conjugate.held_out_tokens import Documents, TokenCounts, leave_out_tokens
+>>> from candide.weighted.text.leave_one_out import Documents, TokenCounts, leave_out_tokens
 >>> from candide.encoding.tokens import Tokens
 >>> from candide.tally.base import TallySpec
 >>> texts, y = ["free prize now", "see you now", "free call now", "call you now"] * 5, np.array([0, 1, 0, 1] * 5)
@@ -30,13 +30,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from candide.conjugate.held_out_tokens import HeldOutTokens, concatenate_tokens
+from candide.weighted.text.leave_one_out import HeldOutTokens, concatenate_tokens
 from candide.data.blocks import Floats
 from candide.distributions.token_weights import TokenWeights
 from candide.kernels import threads
 from candide.kernels.text_twin import join_keys
-from candide.model import optimizer
-from candide.model.lbfgs import minimize
+from candide.weighted import optimizer
+from candide.weighted.text.lbfgs import minimize
 
 # The bias of a class is held at 0 as the means are: that of a class of one document, of which all others speak ill,
 # would run away, and take every document of which little is known.

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.conjugate.held_out_tokens import HeldOutTokens
+from candide.weighted.text.leave_one_out import HeldOutTokens
 from candide.data.blocks import Codes, Floats
 from candide.data.documents import Documents
 from candide.data.sampling import draw_rows, hash_row_numbers
 from candide.distributions.text_weighting import DEFAULT_WEIGHTING, TextWeighting
 from candide.encoding.tokens import PLAIN, SUBLINEAR, tokenize
 from candide.kernels.text_twin import occurrence_weights
-from candide.model import token_weights
+from candide.weighted.text import token_weights
 from candide.tally import TokenCounts, sorted_keys
 
 _MIN_DOCUMENTS = 100  # documents: fewer tell nothing beyond chance

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from candide.data.blocks import Block, Codes, Floats, slice_rows
-from candide.model import optimizer
+from candide.weighted import optimizer
 from candide.model.counts import ModelCounts
 from candide.model.model import prior_for
 from candide.model.plan import Plan

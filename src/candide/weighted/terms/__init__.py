@@ -1,0 +1,1 @@
+"""The kinds of terms of several columns, one file each."""

@@ -1,0 +1,1 @@
+"""Text in the weighted model: the options of a text column and the weights of its tokens."""
