@@ -252,11 +252,7 @@ def test_an_own_law_cannot_be_kept():
 
 def test_the_table_of_laws_names_them_as_they_name_themselves():
     assert {name: law.name for name, law in DISTRIBUTIONS.items()} == {name: name for name in DISTRIBUTIONS}
-    voices = {
-        "binned",
-        "discriminants",
-        "interactions",
-    }  # beside others in one model: tests/conjugate, tests/estimators
+    voices = {"binned"}  # beside others in one model: tests/estimators
     assert {MAKE[name](np.random.default_rng(0)).name for name in MAKE} == set(DISTRIBUTIONS) - voices
 
 

@@ -5,12 +5,12 @@ import pytest
 from sklearn.base import clone
 
 import candide as cd
-from candide.weighted.text.leave_one_out import concatenate_tokens
 from candide.data.documents import Documents
 from candide.errors import InputError
 from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
-from candide.weighted.text import token_weights
 from candide.tally import TokenCounts
+from candide.weighted.text import token_weights
+from candide.weighted.text.leave_one_out import concatenate_tokens
 
 SYLLABLES = ["ka", "to", "mi", "ra", "su", "ne"], ["sch", "berg", "er", "lin", "hof", "au"]
 SIGNS = [chr(0x4E00 + i) for i in range(200)]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from candide.weighted.terms.interaction import InteractionScores
 from tests.distributions.test_laws import MAKE, SIZES, block_of
 
-from candide.distributions.interactions import Interactions
 from candide.export.parameters import _to_plain
 from candide.export.scorer.rules import RULES
 from candide.export.scorer.texts import count_tokens
@@ -48,7 +48,7 @@ def test_a_rule_says_what_the_law_says(name, seed):
 def test_cells_that_say_the_usual_are_not_repeated():
     table = np.zeros((12, 2))
     table[3], table[7, 1] = [0.5, -0.5], 0.25
-    law = Interactions(table, CellLayout(((0, 1), (1, 2)), (2, 3, 2)))
+    law = InteractionScores(table, CellLayout(((0, 1), (1, 2)), (2, 3, 2)))
     assert len(law.to_export_dict()["table"]) == 3
     block = np.array([[1, 0, 1], [0, 0, 1], [1, 2, 0], [-1, 0, 0], [0, 3, 1]], np.int32)
     assert said(law, block) == pytest.approx(law.contributions(block).transpose(0, 2, 1))

@@ -10,10 +10,10 @@ from candide.engines import arrays
 from candide.engines.batches import make_blocks
 from candide.errors import MergeError, NotCountedError
 from candide.events import Bernoulli, Categorical, Gaussian
-from candide.weighted.terms.interaction import Interaction
 from candide.model.counts import join_counts
 from candide.model.model import estimate_model
 from candide.model.plan import Plan, PlanPart
+from candide.weighted.terms.interaction import Interaction
 
 RNG = np.random.default_rng(0)
 ROWS = {"a": RNG.normal(size=60), "b": RNG.normal(size=60)}

@@ -25,7 +25,6 @@ from candide.encoding.indicators import Indicators
 from candide.encoding.normal_score import NormalScore
 from candide.errors import InputError, ModelFileError
 from candide.events import EVENTS, Categorical
-from candide.weighted.terms.discriminant import Discriminant
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
@@ -33,6 +32,7 @@ from candide.priors import PRIORS
 from candide.store.strings import StringPool, StringReader
 from candide.store.values import unpack_value
 from candide.tally import LevelTally
+from candide.weighted.terms.discriminant import Discriminant
 
 
 def answers(model, X):

@@ -150,7 +150,7 @@ class Text(EventModel):
         return self.tokens
 
     def _estimate(self, tally: TokenCounts, prior: Prior | None, how: str) -> Distribution:
-        counted, alpha = self.weighted_counts(tally), self.alpha(prior)
+        counted, alpha = self.weighted_counts(tally), self._alpha(prior)
         extra = float(pseudo_counts(alpha, how))
         if self.model == "multinomial":
             return token_estimates.multinomial_scores(counted, extra)
@@ -171,7 +171,7 @@ class Text(EventModel):
         self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None
     ) -> Floats:
         """In closed form where terms are weighed one by one; else document by document, which takes its time."""
-        extra = float(pseudo_counts(self.alpha(prior), how))
+        extra = float(pseudo_counts(self._alpha(prior), how))
         whole = self.model == "multinomial" and not (self.signed or self.idf or self._has_pruning)
         if not whole or extra <= 0:
             return super()._held_out_contributions(tally, prior, how, block, y, weight)
@@ -191,14 +191,14 @@ class Text(EventModel):
         (True, False)
         """
         adds_up = self.model == "multinomial" and not (self.signed or self.idf)
-        return adds_up and float(self.alpha(self._resolve(None))) > 0
+        return adds_up and float(self._alpha(self._resolve(None))) > 0
 
     def _cells(self, tally: Any) -> int:
         return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
 
     def _evidence(self, tally: TokenCounts, prior: Prior | None) -> Floats:
         """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""
-        alpha = self.alpha(prior)
+        alpha = self._alpha(prior)
         refuse_improper(alpha <= 0, prior)
         if self.model not in ("multinomial", "bernoulli") or self.signed:
             return super()._evidence(tally, prior)
@@ -225,12 +225,16 @@ class Text(EventModel):
         counted = self.weighted_counts(tally)
         return token_estimates.token_log_odds(counted, c, self.min_pseudo_count), counted.tally
 
+    def pseudo_count(self, prior: Prior | str | None = None) -> float:
+        """What the prior adds to the count of every token in the posterior mean."""
+        return float(pseudo_counts(self._alpha(self._resolve(prior)), "mean"))
+
     @property
     def min_pseudo_count(self) -> float:
         """What the prior adds to every count, or next to nothing where it adds none."""
-        return float(self.alpha(self._resolve(None))) or 1e-300
+        return float(self._alpha(self._resolve(None))) or 1e-300
 
-    def alpha(self, prior: Prior | None) -> Any:
+    def _alpha(self, prior: Prior | None) -> Any:
         alpha = dirichlet_alpha(prior)
         if alpha.ndim:
             raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")

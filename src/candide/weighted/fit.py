@@ -29,14 +29,14 @@ from candide.engines import arrays
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress
 from candide.engines.draw_sample import draw_sample, draw_text_sample
 from candide.errors import InputError
-from candide.weighted import learning
 from candide.model.counts import ModelCounts
 from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.plan import Plan
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
-from candide.weighted.training_rows import FurtherRows, TrainingRows
+from candide.weighted import learning
 from candide.weighted.selection import LearnedEncodings, select_terms
+from candide.weighted.training_rows import FurtherRows, TrainingRows
 
 Calibrator = Callable[
     [FittedModel, Sample, Plan | None], FittedModel

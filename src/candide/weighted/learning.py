@@ -230,6 +230,9 @@ def learn_non_text_weights(
     """Learn the weights of all other terms, given the token weights: the weight of a text part is 1."""
     from candide.weighted.text.token_weights import TOKEN_BIAS_STRENGTH
 
+    known = None
+    if start is not None:
+        known = optimizer.LearnedWeights(np.concatenate(start.weight), start.bias, start.strength)
     is_text = [own is not None for own in token_weights]
     free = [np.zeros_like(part) if text else part for part, text in zip(contributions, is_text, strict=True)]
     texts = [part[:, :, 0] for part, text in zip(contributions, is_text, strict=True) if text]
@@ -241,7 +244,7 @@ def learn_non_text_weights(
         y,
         weight,
         groups=np.array(term_groups(counts.plan), np.intp),
-        start=start and optimizer.LearnedWeights(np.concatenate(start.weight), start.bias, start.strength),
+        start=known,
         until_converged=until_converged,
         bias_strength=TOKEN_BIAS_STRENGTH if texts else optimizer.BIAS_STRENGTH,
         term_degrees=_term_degrees(counts),

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Floats
 from candide.kernels import threads
+from candide.weighted.limits import LIMITS
 
 _INITIAL_STRENGTH = 10.0  # the strength to begin with
 _MAX_ROUNDS = 12, 100  # of a Newton step and a new strength: of most learning, and where there is patience
@@ -45,8 +46,6 @@ _STRENGTH_TOLERANCE = 0.1  # strengths that change by less than this share stand
 _PSEUDO_WEIGHTS = 0.1  # of a weight more, near its mean: else weights that part few rows run away
 _STRENGTH_RANGE = (1e-3, 1e6)
 BIAS_STRENGTH = 0.02  # the strength with which a class bias is held at 0: hardly
-_MAX_DOUBLE_TERMS = 1 << 22  # so many terms of a part are kept in double precision; more of them in single
-_CHUNK_NUMBERS = 1 << 17  # numbers worked at once: they stay in cache
 _INACTIVE_BELOW = 1e-9  # a term that says less than this says nothing
 _N_FIRST_ROWS = 256  # rows of which nearly every voice says something
 _CURVATURE_REUSE_GAIN = 0.03  # a curvature serves for the next step too while the gain falls to this share
@@ -63,7 +62,7 @@ class LearnedWeights:
 
 def allocate_contributions(n_rows: int, n_classes: int, n_terms: int) -> NDArray:
     """Room for terms: in single precision where they are many, whose rounding is far below what a row can tell."""
-    many = n_rows * n_classes * n_terms > _MAX_DOUBLE_TERMS
+    many = n_rows * n_classes * n_terms > LIMITS.max_double_contributions
     return np.empty((n_rows, n_classes, n_terms), np.float32 if many else np.float64)
 
 
@@ -297,7 +296,10 @@ class WeightProblem:
         """
         v, k = self.n_terms, self.k
         out = np.zeros((v, v + k))
-        i, at_once = 0, max(v + 1, _CHUNK_NUMBERS // (v + 1))  # fewer rows would cost more to add up than to multiply
+        i, at_once = (
+            0,
+            max(v + 1, LIMITS.chunk_numbers // (v + 1)),
+        )  # fewer rows would cost more to add up than to multiply
         while i < len(first) - 1:
             j = max(i + 1, int(np.searchsorted(first, first[i] + at_once, side="right")) - 1)
             own = slice(first[i], first[j])
@@ -390,5 +392,5 @@ def _sum_by_class(of_class: Codes, values: Floats, n_classes: int) -> Floats:
 
 def _row_chunks(rows: slice, width: int) -> Iterator[slice]:
     """Rows of so many numbers each, some at a time."""
-    step = max(1, _CHUNK_NUMBERS // max(1, width))
+    step = max(1, LIMITS.chunk_numbers // max(1, width))
     return (slice(a, min(a + step, rows.stop)) for a in range(rows.start, rows.stop, step))

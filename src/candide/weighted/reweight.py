@@ -31,11 +31,11 @@ from candide.data.notes import Note
 from candide.data.sample import Sample
 from candide.engines import arrays
 from candide.errors import InputError, NotCountedError
-from candide.weighted import learning
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
-from candide.weighted.training_rows import TrainingRows
+from candide.weighted import learning
 from candide.weighted.fit import learn_pooled_weights
+from candide.weighted.training_rows import TrainingRows
 
 
 def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is_counted: bool = False) -> FittedModel:

@@ -134,7 +134,9 @@ class LearnedEncodings:
     def indicators(self, name: Name) -> Indicators:
         """Indicator variables for the levels of a column."""
         limit = LIMITS.max_column_indicators
-        return self._cached("indicators", name, limit, lambda column: Indicators.from_column(column, limit, self.weight))
+        return self._cached(
+            "indicators", name, limit, lambda column: Indicators.from_column(column, limit, self.weight)
+        )
 
     def with_prototypes(self, part: PlanPart) -> PlanPart:
         """A part of scores that compares rows with prototypes."""

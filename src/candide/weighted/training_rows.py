@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from candide.data.blocks import Block, Codes, Floats, slice_rows
-from candide.weighted import optimizer
 from candide.model.counts import ModelCounts
 from candide.model.model import prior_for
 from candide.model.plan import Plan
 from candide.model.settings import Settings
+from candide.weighted import optimizer
 
 if TYPE_CHECKING:
     from candide.data.sample import Sample

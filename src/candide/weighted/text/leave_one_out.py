@@ -151,6 +151,22 @@ def concatenate_tokens(parts: Sequence[HeldOutTokens]) -> HeldOutTokens:
     return HeldOutTokens(*arrays, first.n_classes, group, int(groups[-1]), 1.0, first.is_informative)
 
 
+def held_out_tokens(
+    event: Any,
+    tally: TokenCounts,
+    prior: Any,
+    documents: Documents,
+    y: Codes,
+    weight: Floats | None = None,
+    *,
+    power: float,
+    is_counted: bool = True,
+) -> HeldOutTokens:
+    """The tokens of documents under a text event model; ``is_counted``: the documents are in the tally."""
+    counts, alpha = event.weighted_counts(tally), event.pseudo_count(prior)
+    return leave_out_tokens(counts, alpha, documents, y, weight, power=power, is_counted=is_counted)
+
+
 def leave_out_tokens(
     counts: token_estimates.WeightedTokenCounts,
     alpha: float,

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.weighted.text.leave_one_out import HeldOutTokens
 from candide.data.blocks import Codes, Floats
 from candide.data.documents import Documents
 from candide.data.sampling import draw_rows, hash_row_numbers
 from candide.distributions.text_weighting import DEFAULT_WEIGHTING, TextWeighting
 from candide.encoding.tokens import PLAIN, SUBLINEAR, tokenize
 from candide.kernels.text_twin import occurrence_weights
-from candide.weighted.text import token_weights
 from candide.tally import TokenCounts, sorted_keys
+from candide.weighted.text import token_weights
+from candide.weighted.text.leave_one_out import HeldOutTokens, held_out_tokens
 
 _MIN_DOCUMENTS = 100  # documents: fewer tell nothing beyond chance
 _MAX_DOCUMENTS_BY_DEFAULT = 1000  # documents of which a choice is made unasked
@@ -174,7 +174,7 @@ class TextOptionSearch:
             self.weight if self.removed_weight is None else self.removed_weight,
         )
         power = weighting.power if weighting.count_mode < 0 and not weighting.max_words else 0.0
-        said = self.event.held_out_tokens(*given, power=power, is_counted=self.is_counted)
+        said = held_out_tokens(self.event, *given, power=power, is_counted=self.is_counted)
         return (
             replace(said, weighting=weighting)
             if power == weighting.power and not weighting.max_words

@@ -30,13 +30,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from candide.weighted.text.leave_one_out import HeldOutTokens, concatenate_tokens
 from candide.data.blocks import Floats
 from candide.distributions.token_weights import TokenWeights
 from candide.kernels import threads
 from candide.kernels.text_twin import join_keys
 from candide.weighted import optimizer
 from candide.weighted.text.lbfgs import minimize
+from candide.weighted.text.leave_one_out import HeldOutTokens, concatenate_tokens
 
 # The bias of a class is held at 0 as the means are: that of a class of one document, of which all others speak ill,
 # would run away, and take every document of which little is known.

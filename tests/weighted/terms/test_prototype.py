@@ -30,8 +30,8 @@ def test_it_tells_what_lines_and_ellipses_do_not():
     model = cd.BayesClassifier(interactions=False).fit(X, y)
     new, truth = rings(2000, seed=1)
     assert model.score(new, truth) > 0.95
-    assert model.terms_()[0].title == "resemblance to typical rows of 2 numbers"
-    assert model.terms_()[0].kind == "resemblance"
+    assert model.terms_()[0].title == "similarity to prototypes of 2 numbers"
+    assert model.terms_()[0].kind == "prototype"
 
 
 def test_a_row_left_out_is_told_by_the_law_without_it():
@@ -44,7 +44,7 @@ def test_a_row_left_out_is_told_by_the_law_without_it():
     for i in (0, 7, 31):
         rest = np.arange(60) != i
         n, own = float(rest.sum()), arrays.tally_block(part, block[rest], codes[rest], None, 2)
-        alone = part.event.estimate(own).terms(block[[i]])[0]
+        alone = part.event.estimate(own).contributions(block[[i]])[0]
         # The centre's divisor and the mean of all rows are held: of 60 rows that is little.
         np.testing.assert_allclose(np.ptp(held[i]), np.ptp(alone), atol=6 / n)
 
@@ -62,7 +62,10 @@ def test_counts_add_where_typical_rows_are_the_same_and_are_refused_elsewhere():
     ):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
     part = compared(first)
-    moved = replace(part, together=Prototypes(part.prototypes.rows, part.prototypes.n_rows, 2 * part.prototypes.reach))
+    moved = replace(
+        part,
+        prototypes=Prototypes(part.prototypes.values, part.prototypes.n_prototypes, 2 * part.prototypes.length_scale),
+    )
     with pytest.raises(MergeError) as error:
         part.union(moved)
     assert error.value.column == ("east", "north")
@@ -86,7 +89,7 @@ def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
     path.write_text("\n".join([names, *lines]))
     model = cd.fit(path, "ring")
     np.testing.assert_allclose(
-        compared(model).prototypes.typical, compared(cd.BayesClassifier().fit(X, y)).prototypes.typical
+        compared(model).prototypes.prototypes, compared(cd.BayesClassifier().fit(X, y)).prototypes.prototypes
     )
     np.testing.assert_allclose(model.predict_proba(X), cd.BayesClassifier().fit(X, y).predict_proba(X), rtol=1e-8)
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import candide as cd
-from candide.weighted.terms.interaction import score_sets
-from candide.weighted.score_test import score_test_p_value, select_interactions
+from candide.weighted.score_test import score_test_p_value
+from candide.weighted.terms.interaction import score_sets, select_interactions
 
 
 def noise(n_rows: int, n_columns: int, kind: str, shares: tuple[float, ...], seed: int):

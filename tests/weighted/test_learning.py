@@ -8,11 +8,11 @@ from candide.data.table import Table
 from candide.encoding import LevelEncoding
 from candide.engines import arrays
 from candide.events import Categorical
-from candide.weighted.terms.interaction import Interaction
-from candide.weighted import learning
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
+from candide.weighted import learning
 from candide.weighted.learning import count_candidates, shrink_to_prior, shrinkage_factor
+from candide.weighted.terms.interaction import Interaction
 from candide.weighted.training_rows import TrainingRows
 
 

@@ -12,9 +12,9 @@ from candide.distributions.token_weights import TokenWeights
 from candide.encoding.tokens import BINARY, PLAIN
 from candide.errors import InputError
 from candide.events.text import DEFAULT_TEXT, Text
-from candide.weighted.text import option_search
 from candide.priors import Dirichlet
 from candide.tally import TokenCounts
+from candide.weighted.text import leave_one_out, option_search
 
 CHOSEN = replace(DEFAULT_TEXT, choose_weighting=True)
 COMMON = [f"word{i}" for i in range(60)]
@@ -29,7 +29,9 @@ def chosen(texts, y, event=CHOSEN, weight=None):
 
 
 def listener(texts, y, event=CHOSEN, weight=None):
-    return text_options.TextOptionSearch(event, counted(texts, y, event), None, Documents.from_column(texts), y, weight)
+    return option_search.TextOptionSearch(
+        event, counted(texts, y, event), None, Documents.from_column(texts), y, weight
+    )
 
 
 def in_order(n, seed=0):
@@ -50,25 +52,32 @@ def independent(n, seed=0):
 def test_words_of_power_0_are_heard_as_they_would_be_listed():
     texts, y = independent(80)
     tally, how = counted(texts, y), TextWeighting(power=1.0)
-    want = DEFAULT_TEXT.held_out_tokens(tally, None, texts, y, power=1.0)
-    got = text_options.apply_text_weighting(DEFAULT_TEXT.held_out_tokens(tally, None, texts, y, power=0.0), how)
+    want = leave_one_out.held_out_tokens(DEFAULT_TEXT, tally, None, Documents.from_column(texts), y, power=1.0)
+    got = option_search.apply_text_weighting(
+        leave_one_out.held_out_tokens(DEFAULT_TEXT, tally, None, Documents.from_column(texts), y, power=0.0), how
+    )
     np.testing.assert_allclose(got.x, want.x, rtol=1e-5)
     assert got.scale == pytest.approx(want.scale)
 
 
 def test_words_alone_say_what_words_among_pairs_say():
     texts, y = in_order(80)
-    said = DEFAULT_TEXT.held_out_tokens(counted(texts, y), None, texts, y, power=0.0)
+    said = leave_one_out.held_out_tokens(
+        DEFAULT_TEXT, counted(texts, y), None, Documents.from_column(texts), y, power=0.0
+    )
     single = np.array([b" " not in key for key in said.keys()])  # noqa: SIM118
-    got = text_options.apply_text_weighting(said, TextWeighting(power=0.0, max_words=1))
+    got = option_search.apply_text_weighting(said, TextWeighting(power=0.0, max_words=1))
     assert got.keys() == [key for key, one in zip(said.keys(), single, strict=True) if one]
     np.testing.assert_allclose(got.scores(np.ones(len(got.group))), said.scores(single.astype(float)), atol=1e-4)
 
 
 def test_raw_counts_are_those_of_a_tally_of_logs():
     texts, y = ["tea tea tea cup", "tea cup", "rail cup cup", "rail tea"] * 5, np.array([0, 0, 1, 1] * 5)
-    said = text_options.apply_text_weighting(
-        DEFAULT_TEXT.held_out_tokens(counted(texts, y), None, texts, y, power=0.0), TextWeighting(0.0, count_mode=PLAIN)
+    said = option_search.apply_text_weighting(
+        leave_one_out.held_out_tokens(
+            DEFAULT_TEXT, counted(texts, y), None, Documents.from_column(texts), y, power=0.0
+        ),
+        TextWeighting(0.0, count_mode=PLAIN),
     )
     at = said.keys().index(b"tea")
     mine = said.token[: said.ends[1]] == at
@@ -103,8 +112,8 @@ def test_labels_at_random_leave_words_with_little_to_say():
 
 def test_gains_are_of_the_same_documents_and_of_their_weights():
     before, after = np.array([1.0] * 50 + [0.5] * 50), np.array([0.5] * 50 + [1.0] * 50)
-    assert not text_options.is_improvement(before, after)
-    assert text_options.is_improvement(before, after, np.repeat([1.0, 0.0], 50))
+    assert not option_search.is_improvement(before, after)
+    assert option_search.is_improvement(before, after, np.repeat([1.0, 0.0], 50))
 
 
 @pytest.mark.parametrize("n", [20, 99])
@@ -141,7 +150,7 @@ def test_only_what_there_is_can_be_left_out(event):
     "how", [TextWeighting(0.0, 1, PLAIN, 3.0), TextWeighting(1.0, 0, BINARY, np.inf), TextWeighting(has_weights=False)]
 )
 def test_every_way_to_hear_predicts_explains_and_is_kept(how, detail, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_options.TextOptionSearch, "choose_weighting", lambda *given: how)
+    monkeypatch.setattr(option_search.TextOptionSearch, "choose_weighting", lambda *given: how)
     texts, y = in_order(200)
     model = cd.TextNB().fit(texts, y)
     assert model.fitted_.term_weights.token_weights[0].weighting == how

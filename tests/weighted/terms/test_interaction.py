@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from candide.encoding import LevelEncoding
 from candide.errors import InputError
-from candide.weighted.terms.interaction import Interaction
 from candide.tally import CellTally
+from candide.weighted.terms.interaction import Interaction
 
 
 def share(n, total, towards, weight):

@@ -12,11 +12,11 @@ from candide.data.table import Table
 from candide.encoding import Grid, LevelEncoding
 from candide.engines import arrays
 from candide.events import Binned, Categorical, Gaussian
-from candide.weighted.terms.interaction import Interaction
-from candide.weighted import learning
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.model.term_weights import TermWeights
+from candide.weighted import learning
+from candide.weighted.terms.interaction import Interaction
 from candide.weighted.training_rows import TrainingRows
 
 N = 40

@@ -8,9 +8,9 @@ from scipy.special import logsumexp
 from candide.data.documents import Documents
 from candide.events import Text
 from candide.events.text import DEFAULT_TEXT
-from candide.weighted.text import token_weights
 from candide.priors import Dirichlet
 from candide.tally import TokenCounts
+from candide.weighted.text import leave_one_out, token_weights
 
 VOCABULARY = np.array(["tea", "milk", "free", "prize", "call", "five", "naïve", "you", "see", "now"])
 
@@ -25,7 +25,9 @@ def corpus(seed=0, n=60, k=3):
 
 def said(event, texts, y, k=3, weight=None, power=0.5, **how):
     tally = TokenCounts.from_rows(Documents.from_column(texts), y, weight, n_classes=k, spec=event.spec(1))
-    return tally, event.held_out_tokens(tally, None, Documents.from_column(texts), y, weight, power=power, **how)
+    return tally, leave_one_out.held_out_tokens(
+        event, tally, None, Documents.from_column(texts), y, weight, power=power, **how
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -142,7 +144,9 @@ def test_terms_are_grouped_by_words_and_rarity():
 def test_documents_that_were_not_counted_lose_nothing():
     texts, y = corpus()
     tally, _ = said(DEFAULT_TEXT, texts, y)
-    fresh = DEFAULT_TEXT.held_out_tokens(tally, None, Documents.from_column(texts), y, power=0.0, is_counted=False)
+    fresh = leave_one_out.held_out_tokens(
+        DEFAULT_TEXT, tally, None, Documents.from_column(texts), y, power=0.0, is_counted=False
+    )
     assert not fresh.own_class_correction.any()
     law = DEFAULT_TEXT.estimate(tally)
     want, got = law.log_prob(Documents.from_column(texts)), fresh.scores(np.ones(len(fresh.group)))
@@ -157,8 +161,8 @@ def test_documents_that_are_read_in_pieces_are_those_read_at_once():
     keys, weight = found.keys(), np.random.default_rng(7).uniform(size=len(found.group))
     scores = found.scores(weight) * found.scale
     for i in (0, 100, 299):
-        alone = DEFAULT_TEXT.held_out_tokens(
-            tally, None, Documents.from_column(texts[i : i + 1]), y[i : i + 1], power=0.5
+        alone = leave_one_out.held_out_tokens(
+            DEFAULT_TEXT, tally, None, Documents.from_column(texts[i : i + 1]), y[i : i + 1], power=0.5
         )
         mine = [keys.index(key) for key in map(bytes, alone.keys())]
         np.testing.assert_allclose(alone.scores(weight[mine])[0] * alone.scale, scores[i], rtol=1e-4, atol=1e-5)

@@ -8,8 +8,10 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from candide.kernels import threads
-from candide.weighted.score_test import score_test
+from candide.weighted import optimizer
+from candide.weighted.limits import WeightedLimits
 from candide.weighted.optimizer import LearnedWeights, WeightProblem, center_contributions, learn_weights
+from candide.weighted.score_test import score_test
 
 
 def problem(seed, n=200, voices=6, k=3):
@@ -69,14 +71,14 @@ def test_noise_is_held_to_the_others_and_then_to_nothing():
 def test_in_single_precision_the_answer_is_nearly_the_same(monkeypatch):
     terms, log_prior, y, groups = problem(3, n=5000)
     exact = learn_weights([terms], log_prior, y, groups=groups)
-    monkeypatch.setattr("candide.weighted.optimizer._MAX_DOUBLE_TERMS", 0)
+    monkeypatch.setattr(optimizer, "LIMITS", WeightedLimits(max_double_contributions=0))
     single = center_contributions(terms)
     assert single.dtype == np.float32
     np.testing.assert_allclose(learn_weights([single], log_prior, y, groups=groups).weight, exact.weight, atol=1e-5)
 
 
 def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
-    monkeypatch.setattr("candide.weighted.optimizer._CHUNK_NUMBERS", 50)  # a few rows at a time
+    monkeypatch.setattr(optimizer, "LIMITS", WeightedLimits(chunk_numbers=50))  # a few rows at a time
     terms, log_prior, y, groups = problem(4, n=300, k=5)
     weight = np.random.default_rng(4).uniform(0, 2, len(y))
     of = WeightProblem([terms[..., :4], terms[..., 4:]], log_prior, y, weight, groups, 3)

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_t
 
-from candide.conjugate import discriminant
-from candide.weighted.terms.discriminant import CovarianceCentre, estimate, held_out_contributions
-from candide.weighted.terms.discriminant import quadratic_contribution
 from candide.encoding import Identity
 from candide.tally import CoMoments, TallySpec
+from candide.weighted.terms import discriminant
+from candide.weighted.terms.discriminant import (
+    CovarianceCentre,
+    estimate,
+    held_out_contributions,
+    quadratic_contribution,
+)
 
 
 def tallied(z, y, weight=None, k=3):
