@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from candide.weighted.terms.interaction import InteractionScores
 from tests.distributions.test_laws import MAKE, SIZES, block_of
 
 from candide.export.parameters import _to_plain
 from candide.export.scorer.rules import RULES
 from candide.export.scorer.texts import count_tokens
 from candide.tally.cells import CellLayout
+from candide.weighted.terms.interaction import InteractionScores
 
 
 def said(law, block):
