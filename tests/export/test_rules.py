@@ -8,7 +8,7 @@ from candide.export.parameters import _to_plain
 from candide.export.scorer.rules import RULES
 from candide.export.scorer.texts import count_tokens
 from candide.tally.cells import CellLayout
-from candide.weighted.terms.interaction import InteractionScores
+from candide.weighted.terms.interaction_scores import InteractionScores
 
 
 def said(law, block):

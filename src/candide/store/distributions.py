@@ -64,7 +64,7 @@ def unpack_distribution(
 
 def _find_class(name: str) -> type[Distribution] | None:
     """A distribution by its name: one of the package, or that of a kind of term."""
-    return TERMS[name].distribution if name in TERMS else DISTRIBUTIONS.get(name)
+    return TERMS[name].distribution_class() if name in TERMS else DISTRIBUTIONS.get(name)
 
 
 class PrefixedArrays:

@@ -8,8 +8,8 @@ from scipy.stats import multivariate_t
 
 from candide.encoding import Identity
 from candide.tally import CoMoments, TallySpec
-from candide.weighted.terms import discriminant
-from candide.weighted.terms.discriminant import (
+from candide.weighted.terms import discriminant_scores as discriminant
+from candide.weighted.terms.discriminant_scores import (
     CovarianceCentre,
     estimate,
     held_out_contributions,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from candide.data.blocks import Codes
 from candide.data.table import Name
-from candide.distributions import Distribution
 from candide.encoding import Encoding
 from candide.events.base import EventModel, Support
 from candide.model.plan import PlanPart
 
 if TYPE_CHECKING:
+    from candide.distributions import Distribution
     from candide.weighted.selection import TermSelector
 
 
@@ -24,8 +24,12 @@ class JointTerm(EventModel):
 
     has_density: ClassVar[bool] = False
     support: ClassVar[Support | None] = None
-    distribution: ClassVar[type[Distribution]]  # what it is estimated as: how a model file finds the class
     drops_negative: ClassVar[bool] = False  # whether terms with a negative weight leave the model (``select_terms``)
+
+    @classmethod
+    def distribution_class(cls) -> "type[Distribution]":
+        """What it is estimated as. A model file finds the class by the name of the kind; loading must not need it."""
+        raise NotImplementedError(f"kind of term {cls.__name__}: give distribution_class()")
 
     @classmethod
     def initial_parts(cls, selector: "TermSelector") -> Sequence[PlanPart]:

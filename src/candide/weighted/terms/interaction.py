@@ -11,16 +11,10 @@ towards these. Missing and unseen values contribute 0.
 Sets are selected by the score test of :mod:`candide.weighted.score_test` on rows left out of the counts: a table
 without interactions passes with a probability of ``FAMILYWISE_ERROR_RATE``; where there are interactions, Benjamini
 and Hochberg's rule keeps the share of false ones below ``FALSE_DISCOVERY_RATE``.
-
->>> agree, differ = [[8.0, 1.0], [1.0, 8.0]], [[4.0, 5.0], [5.0, 4.0]]  # in class 0 the two columns agree
->>> tally = CellTally(np.array([agree, differ]).reshape(2, 4), CellLayout(((0, 1),), (2, 2)))
->>> Interaction(((0, 1),)).estimate(tally).table.T.round(2).tolist()
-[[0.41, -0.69, -0.69, 0.41], [-0.07, 0.07, 0.07, -0.07]]
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations
 from math import comb, prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -31,8 +25,6 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.data.table import Name
-from candide.distributions.arrays import FINITE, ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, LevelScores, multiply_contributions
 from candide.encoding import Encoding
 from candide.errors import InputError
 from candide.kernels import threads
@@ -44,115 +36,16 @@ from candide.weighted.score_test import benjamini_hochberg, score_moments, score
 from candide.weighted.terms.base import JointTerm, make_part
 
 if TYPE_CHECKING:
-    from candide.distributions.score_form import ScoreForm
+    from candide.distributions import Distribution
     from candide.weighted.selection import TermSelector
 
-MARGIN_ROWS = 10.0  # m: rows that the product of the margins counts for in a cell
-_UNIFORM_ROWS = 1.0  # rows that the uniform distribution counts for in a margin
 FAMILYWISE_ERROR_RATE = 0.01  # probability of selecting any set where no columns interact
 FALSE_DISCOVERY_RATE = 0.1  # expected share of selected sets that are due to chance
 _DEGREES_FACTOR = 4.0  # logarithms of small counts spread wider than a chi-square with (cells - 1) degrees of freedom
-_LOG_COST = 8  # of a logarithm, in multiplications
 _MAX_CELL_NUMBER = (1 << 31) - 1  # cells of a set are numbered in four bytes
 _KIND_NAMES = {2: "pair", 3: "triple"}
 
 ColumnSets = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class InteractionScores(Distribution):
-    """A table of the contribution of every combination of levels, for sets of columns."""
-
-    table: Floats  # (cells of all sets, class)
-    layout: CellLayout
-
-    name: ClassVar[str] = "interaction"
-    block_kind = "codes"
-    has_density = False
-    nonlinear_reason: ClassVar[str] = "it is an interaction of columns; use NaiveBayes"
-    min_batch_rows: ClassVar[int] = 512
-
-    @property
-    def n_classes(self) -> int:
-        return self.table.shape[1]
-
-    @property
-    def n_features(self) -> int:
-        return len(self.layout.sets)
-
-    @cached_property
-    def _padded(self) -> Floats:
-        return kernels.pad_columns(self.table)
-
-    @cached_property
-    def _sets(self) -> Any:
-        return kernels.Sets(*self.layout.arrays)
-
-    def add_log_prob(self, block: Block, out: Floats) -> int:
-        return kernels.add_cells(to_dense(block), self._sets, self._padded, out)
-
-    def _contributions(self, x: NDArray) -> Floats:
-        place = self.layout.locate_rows(x)
-        known = (place >= 0) & (place < np.diff(self.layout.offsets))
-        cell = np.where(known, self.layout.offsets[:-1] + place, 0)
-        return np.where(known[:, None, :], self.table[cell].transpose(0, 2, 1), 0.0)
-
-    def scale_tables(self, weight: Floats) -> "InteractionScores":
-        by_cell = np.repeat(weight, np.diff(self.layout.offsets))[:, None]
-        return InteractionScores(multiply_contributions(self.table, by_cell), self.layout)
-
-    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        self._refuse("has no density to sample from", "sample from the distributions of the columns")
-
-    def level_scores(self) -> LevelScores:
-        return LevelScores.from_table(self.table, self.layout.offsets)
-
-    def parameters(self) -> dict[str, NDArray]:
-        """The contribution of each cell (class, cells), ragged over sets by ``offsets``."""
-        return {"log_ratio": self.table.T, "offsets": self.layout.offsets}
-
-    def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
-        """The cells whose contributions differ most between classes."""
-        own = slice(*self.layout.offsets[j : j + 2])
-        table = self.table[own]
-        order = np.argsort(-np.ptp(table, axis=1), kind="stable")[:max_rows]
-        names = [" & ".join(map(str, self.layout.levels[:, own][:, i].tolist())) for i in order]
-        return names, table[order]
-
-    def form(self) -> "ScoreForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm("columns speak together; use NaiveBayes")
-
-    def to_export_dict(self) -> dict[str, Any]:
-        """Cells that a class never shows share one value: that value once, and a mask of the other cells."""
-        columns, sizes = self.layout.arrays
-        held = {"rule": "cells", "order": self.layout.order, "sets": columns, "sizes": sizes}
-        own = np.split(self.table, self.layout.offsets[1:-1])
-        usual = np.array([[_most_frequent(values) for values in cells.T] for cells in own])
-        odd = self.table != np.repeat(usual, np.diff(self.layout.offsets), axis=0)
-        return {**held, "usual": usual, "odd": np.packbits(odd, bitorder="little").tobytes(), "table": self.table[odd]}
-
-    def arrays(self) -> dict[str, NDArray]:
-        """The sets follow from the plan, and are not kept."""
-        return {"table": self.table}
-
-    @classmethod
-    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
-        layout = CellLayout(shape.sets, shape.sizes)
-        return cls(read_array(arrays, "table", (layout.n_cells, shape.n_classes), FINITE), layout)
-
-
-def _most_frequent(values: Floats) -> float:
-    distinct, n = np.unique(values, return_counts=True)
-    return float(distinct[n.argmax()]) if len(distinct) else 0.0
 
 
 @dataclass(frozen=True)
@@ -161,7 +54,6 @@ class Interaction(JointTerm):
 
     name: ClassVar[str] = "interaction"
     kind: ClassVar[str] = "cells"
-    distribution: ClassVar[type[Distribution]] = InteractionScores
     drops_negative: ClassVar[bool] = True
 
     sets: ColumnSets = ()
@@ -199,7 +91,15 @@ class Interaction(JointTerm):
     def select_terms(self, kept: Codes) -> Self:
         return replace(self, sets=tuple(self.sets[j] for j in kept))
 
-    def _estimate(self, tally: CellTally, prior: Any, how: str) -> InteractionScores:
+    @classmethod
+    def distribution_class(cls) -> "type[Distribution]":
+        from candide.weighted.terms.interaction_scores import InteractionScores
+
+        return InteractionScores
+
+    def _estimate(self, tally: CellTally, prior: Any, how: str) -> "Distribution":
+        from candide.weighted.terms.interaction_scores import InteractionScores, log_ratio
+
         return InteractionScores(np.ascontiguousarray(log_ratio(tally).T), tally.layout)
 
     def held_out_contributions(
@@ -212,6 +112,8 @@ class Interaction(JointTerm):
         weight: Floats | None = None,
         out: NDArray | None = None,
     ) -> NDArray:
+        from candide.weighted.terms.interaction_scores import held_out_ratios, log_ratio
+
         return held_out_ratios(tally, log_ratio(tally), to_dense(block), y, weight, out)
 
     # Selection
@@ -248,42 +150,6 @@ class Interaction(JointTerm):
         selector.add_parts(make_part(event, [(names[j], encodings[names[j]]) for j in used]))
         selector.learn_weights()
         return selector.parts[-1] if selector.parts[-1].spec.sets else None
-
-
-def log_ratio(tally: CellTally) -> Floats:
-    """(class, cell) the contribution of every cell."""
-    layout, out = tally.layout, np.empty_like(tally.counts)
-
-    def work(sets: slice) -> None:
-        columns, sizes = layout.arrays
-        cells = slice(layout.offsets[sets.start], layout.offsets[sets.stop])
-        out[:, cells] = kernels.cell_terms(tally.counts[:, cells], columns[sets], sizes, MARGIN_ROWS, _UNIFORM_ROWS)
-
-    threads.map_rows(work, len(layout.sets), cost=_LOG_COST * tally.counts.size // max(1, len(layout.sets)))
-    return out
-
-
-def held_out_ratios(
-    tally: CellTally, table: Floats, codes: NDArray, y: Codes, weight: Floats | None, out: NDArray | None = None
-) -> NDArray:
-    """(row, class, set) contributions, each row left out of its cell and margins; ``table`` is that of the tally."""
-    layout, (columns, sizes) = tally.layout, tally.layout.arrays
-    n, k = len(codes), len(tally.counts)
-    out = np.empty((n, k, len(columns))) if out is None else out
-    own_class, others = np.empty((len(columns), n)), np.ascontiguousarray(table.T)
-    unseen = np.zeros((len(columns), k))
-
-    def leave_out(sets: slice) -> None:
-        counts = tally.counts[:, layout.offsets[sets.start] : layout.offsets[sets.stop]]
-        cells = kernels.held_out_cells(counts, codes, y, weight, columns[sets], sizes, MARGIN_ROWS, _UNIFORM_ROWS)
-        own_class[sets] = cells.T
-
-    def collect(rows: slice) -> None:
-        kernels.take_cells(codes[rows], columns, sizes, others, unseen, y[rows], own_class.T[rows], out[rows])
-
-    threads.map_rows(leave_out, len(columns), cost=_LOG_COST * n)
-    threads.map_rows(collect, n, cost=k * len(columns))
-    return out
 
 
 def select_interactions(
@@ -336,12 +202,14 @@ def score_sets(
     left_out_weight: Floats | None = None,
 ) -> Floats:
     """(set,) z of adding the term of each set (set, position), by the expected variance: a quick screening."""
+    from candide.weighted.terms.interaction_scores import LOG_COST, MARGIN_ROWS, UNIFORM_ROWS
+
     rows = y, weight, weight if left_out_weight is None else left_out_weight, posterior
 
     def work(chunk: slice) -> tuple[Floats, Floats]:
-        return kernels.score_cells(codes, *rows, sets[chunk], sizes, MARGIN_ROWS, _UNIFORM_ROWS)
+        return kernels.score_cells(codes, *rows, sets[chunk], sizes, MARGIN_ROWS, UNIFORM_ROWS)
 
-    moments = threads.map_rows(work, len(sets), cost=len(y) * (_LOG_COST + posterior.shape[1]))
+    moments = threads.map_rows(work, len(sets), cost=len(y) * (LOG_COST + posterior.shape[1]))
     slope, information = np.concatenate(moments, axis=1)
     return slope / np.sqrt(np.maximum(information, 1e-9))
 
@@ -356,6 +224,8 @@ def _exact_z_scores(
     left_out_weight: Floats | None,
 ) -> Floats:
     """(set,) z of each set, by the larger of the expected and the observed variance."""
+    from candide.weighted.terms.interaction_scores import held_out_ratios, log_ratio
+
     k, z = posterior.shape[1], [np.zeros(0)]
     step = max(1, LIMITS.contributions_at_once // max(1, posterior.size))
     for start in range(0, len(sets), step):
