@@ -136,7 +136,7 @@ def test_damaged_arrays_are_refused():
         "n": whole["n"].astype(np.float32),
     }
     for name, damaged in damages.items():
-        with pytest.raises(InputError, match="not the counts of terms"):
+        with pytest.raises(InputError, match="not token counts"):
             TokenCounts.from_arrays({**whole, name: damaged})
 
 

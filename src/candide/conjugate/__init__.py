@@ -1,4 +1,4 @@
-"""Conjugate: how a prior and a tally make a law. A model that is loaded need not know before it is estimated."""
+"""Conjugate updates: prior + tally -> distribution. Modules are imported at first use, so that models load quickly."""
 
 from typing import TYPE_CHECKING, Any
 

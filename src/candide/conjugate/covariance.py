@@ -1,13 +1,27 @@
 """Columns modelled together: a mean vector in each class, and a covariance matrix of its own or tied across classes.
 
-A column that does not vary in any class tells nothing and has no covariance: it stands alone, alike in all classes, and
-takes no part in the rest.
+A column that does not vary in any class carries no information and has no covariance: it has the same distribution of
+its own in all classes, and takes no part in the rest.
+
+The covariance has the prior InverseWishart(df, scale), a mean given it Normal(mean, covariance / kappa). After data,
+
+    kappa_n = kappa + n        df_n = df + n        scale_n = scale + scatter + kappa n / kappa_n * gap gap'
+
+with the gap between the mean of the data and the prior's. Under InverseWishart(df, scale) of p columns the variance of
+one of them has InverseGamma((df - p + 1) / 2, scale_jj / 2): so a NormalInverseGamma prior means the same for a column
+whether columns are modelled together or apart, and for one column both are the same model.
+
+Axes before (class, feature), such as one tally for each row left out, are carried along.
 
 >>> tally = CoMoments(np.array([[9.0]]), np.zeros((1, 2)), np.array([[[9.0, 4.5], [4.5, 9.0]]]))
 >>> estimate(tally, None, "mle", tied=False).covariance[0].tolist()
 [[1.0, 0.5], [0.5, 1.0]]
 >>> estimate(tally, None, "predictive", tied=False).df.tolist()
 [12.0]
+>>> one = CoMoments(np.array([[4.0]]), np.array([[2.0]]), np.array([[[6.0]]]))
+>>> after = wishart_posterior(one, one.scatter, WishartPrior(np.zeros(1), 1.0, 2.0, np.array([2.0])), tied=False)
+>>> after.kappa.item(), after.mean.item(), after.df.item(), after.scale.item()
+(5.0, 1.6, 6.0, 11.2)
 """
 
 from dataclasses import dataclass
@@ -15,17 +29,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import numerics
 from candide.conjugate.checks import refuse_cells, refuse_improper
 from candide.conjugate.leave_one_out import own_class_without_row, replace_own_class
-from candide.conjugate.normal import is_flat
+from candide.conjugate.normal import default_variance, is_flat
 from candide.conjugate.shrinkage import shrink_scatter
-from candide.conjugate.wishart import posterior, wishart_evidence, wishart_prior
 from candide.data.blocks import Codes, Floats
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
 from candide.distributions.elliptical import normal_conditionals, t_conditionals
 from candide.distributions.whitening import SingularError
 from candide.errors import CellError, InputError
-from candide.priors import AddedVariance, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased
+from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
 from candide.tally import CoMoments, Moments
 from candide.tally.base import divide_or_zero
 
@@ -102,15 +116,14 @@ def estimate(
 ) -> Distribution:
     """The distribution of columns modelled together. Shrinkage changes the scatter; the prior then comes to that."""
     split = ColumnSplit.from_tally(tally, prior)
-    law = _fit(split.tally, shrink_scatter(split.tally, shrinkage), split.moments, prior, how, tied).to_distribution(
-        split
-    )
+    fit = _fit(split.tally, shrink_scatter(split.tally, shrinkage), split.moments, prior, how, tied)
+    distribution = fit.to_distribution(split)
     try:
-        law.compute_roots()
+        distribution.compute_roots()
     except SingularError as error:  # a point mass of infinite density in some direction, where no prior widens it
         why = "its values are the same, or follow from those of other columns, so the covariance is singular"
         raise CellError(error.group, error.feature, f"{why}; {_REMEDY}") from None
-    return law
+    return distribution
 
 
 def _fit(
@@ -144,7 +157,7 @@ def _bayes(
     _refuse_mle_only(prior, "pass estimate='mle'")
     k, p = tally.mean.shape[-2:]
     means = k if tied else 1
-    after = posterior(tally, scatter, wishart_prior(prior, moments, means), tied=tied)
+    after = wishart_posterior(tally, scatter, wishart_prior(prior, moments, means), tied=tied)
     refuse_cells(after.kappa[..., None] <= 0, f"no row to take a mean of, and {prior!r} is improper; {_REMEDY}")
     # The joint mode: each of the group's means takes a count, as does the covariance's own exponent.
     below = {"map": after.df + p + 1 + means, "mean": after.df - p - 1}.get(how, after.df - p + 1)
@@ -156,7 +169,7 @@ def _bayes(
 
 
 def evidence(tally: CoMoments, prior: Prior | None, column_evidence: Floats, *, tied: bool) -> Floats:
-    """(class, feature) log marginal likelihood of the rows; ``apart`` is that of each column by itself.
+    """(class, feature) log marginal likelihood of the rows; ``column_evidence`` is that of each column by itself.
 
     Shrinkage has no part in it: the evidence is that of the prior.
     """
@@ -186,10 +199,10 @@ def held_out_contributions(
     tied: bool,
     shrinkage: float | str | None = None,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """(row, class, feature) terms of complete rows, each under the law without it, and for which rows they hold.
+    """(row, class, feature) contributions of complete rows, each under the estimate without it, and where they hold.
 
     ``rows`` is the tally of each row as a class of its own. They do not hold where a row is all that makes a column
-    vary, or the rest is singular: such rows are for whoever asks to fit one by one.
+    vary, or the rest is singular: such rows must be fitted one by one.
     """
     split, own = ColumnSplit.from_tally(tally, prior), own_class_without_row(tally, rows, y)
     moments = Moments(*(replace_own_class(getattr(tally, a), getattr(own, a), y) for a in ("n", "mean", "m2")))
@@ -232,3 +245,101 @@ def _contributions(fit: CovarianceFit, x: Floats) -> tuple[Floats, NDArray[np.bo
         z = np.swapaxes(z[:, 0], 1, 2) if root.shape[1] == 1 else z[..., 0]
         out = normal_conditionals(z) if fit.df is None else t_conditionals(z, fit.df[..., None])
         return out - np.log(pivots * deviation * size), good
+
+
+# The inverse Wishart -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WishartPrior:
+    mean: Floats  # (feature)
+    kappa: float
+    df: float
+    scale: Floats  # (feature) the diagonal of the scale matrix
+
+    @property
+    def improper(self) -> bool:
+        return self.kappa <= 0 or self.df <= self.mean.shape[-1] - 1 or bool((self.scale <= 0).any())
+
+
+@dataclass(frozen=True, eq=False)
+class WishartPosterior:
+    mean: Floats  # (class, feature)
+    kappa: Floats  # (class)
+    df: Floats  # (group): a group is a class, or all of them where the covariance is tied
+    scale: Floats  # (group, feature, feature)
+
+
+def wishart_prior(prior: Prior | None, moments: Moments, n_means: int) -> WishartPrior:
+    """The prior in numbers; what it leaves open comes from the moments of all classes, so that it has the data's units.
+
+    ``n_means`` is how many classes share a covariance.
+    """
+    pooled = moments.pool()
+    p, centre = pooled.mean.shape[-1], pooled.mean[..., 0, :]
+    if isinstance(prior, Jeffreys | Uniform):
+        # |covariance|^-(p + 1) / 2, and flat, in all means and the covariance of a group.
+        df = -n_means if isinstance(prior, Jeffreys) else -n_means - p - 1
+        return WishartPrior(centre, 0.0, float(df), np.zeros(p))
+    usual = default_variance(moments, pooled)[..., 0, :]
+    if isinstance(prior, NormalInverseWishart):
+        df = p + 2.0 if prior.df is None else float(prior.df)
+        if prior.scale is None and df <= p + 1:
+            what = f"{prior!r}: df must be > {p + 1} for {p} columns where scale is None"
+            raise InputError(what, value=df, remedy=f"pass df={p + 2}")
+        scale = (df - p - 1) * usual if prior.scale is None else _expand_to_columns(prior.scale, p, "scale")
+        mean = centre if prior.mean is None else _expand_to_columns(prior.mean, p, "mean")
+        return WishartPrior(mean, prior.kappa, df, scale)
+    known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
+    mean = centre if known.mean is None else np.full(p, known.mean)
+    b = (known.a - 1.0) * usual if known.b is None else np.full(p, known.b)
+    return WishartPrior(mean, known.kappa, p - 1 + 2 * known.a, 2 * b)
+
+
+def _expand_to_columns(value: object, p: int, name: str) -> Floats:
+    values = np.asarray(value, np.float64)
+    if values.ndim and values.shape != (p,):
+        what = f"NormalInverseWishart: {name} has {values.size} values for {p} columns that vary"
+        raise InputError(what, value=tuple(values.tolist()), remedy="pass one number, or one a column")
+    return np.broadcast_to(values, p)
+
+
+def wishart_posterior(tally: CoMoments, scatter: Floats, prior: WishartPrior, *, tied: bool) -> WishartPosterior:
+    """The posterior; ``scatter`` is the tally's, perhaps shrunk."""
+    n = tally.weight[..., 0]
+    kappa = prior.kappa + n
+    before = prior.mean[..., None, :]
+    gap = np.where(tally.weight > 0, tally.mean - before, 0.0)
+    mean = before + gap * divide_or_zero(n, kappa)[..., None]
+    pulled = gap * divide_or_zero(prior.kappa * n, kappa)[..., None]
+    if tied:
+        df = prior.df + n.sum(axis=-1, keepdims=True)
+        scale = (scatter.sum(axis=-3) + np.swapaxes(pulled, -1, -2) @ gap)[..., None, :, :]
+    else:
+        df, scale = prior.df + n, scatter + pulled[..., :, None] * gap[..., None, :]
+    np.einsum("...jj->...j", scale)[...] += prior.scale[..., None, :]
+    return WishartPosterior(mean, kappa, df, scale)
+
+
+def wishart_evidence(tally: CoMoments, prior: WishartPrior, *, tied: bool) -> Floats:
+    """(class, feature) log marginal likelihood of each column given those before it; the sum is that of the group.
+
+    The first j columns alone have the same model with df - (p - j): so the evidence of j columns less that of j - 1 is
+    what column j adds. Where the covariance is tied its part is shared out by weight.
+    """
+    p, n = tally.mean.shape[1], tally.weight[:, 0]
+    after = wishart_posterior(tally, tally.scatter, prior, tied=tied)
+    total = np.array([n.sum()]) if tied else n  # (group)
+    df = prior.df - p + np.arange(1, p + 1)  # of the first j columns
+    root = np.linalg.cholesky(after.scale)
+    pivots = 2 * np.log(np.einsum("gjj->gj", root)), np.log(prior.scale)
+    before = [np.cumsum(pivot, axis=-1) - pivot for pivot in pivots]
+    halves = np.broadcast_arrays(df / 2, total[:, None] / 2)
+    spread = (
+        numerics.log_rising_factorial(*halves)
+        + 0.5 * (df * pivots[1] + before[1])
+        - 0.5 * ((df + total[:, None]) * pivots[0] + before[0])
+    )
+    share = divide_or_zero(n, np.full_like(n, n.sum()))[:, None] if tied else 1.0
+    centre = -0.5 * n * np.log(np.pi) - 0.5 * np.log1p(n / prior.kappa)
+    return centre[:, None] + spread * share

@@ -59,7 +59,7 @@ def _repeat_by_level(values: Floats, tally: LevelTally) -> Floats:
 def unseen_log_prob(tally: LevelTally, alpha: Floats, how: str) -> Floats:
     """(feature, class) log-probability of a level never seen: the prior's share for one level, -inf where it has none.
 
-    Of a column that has shown no level at all nothing is known, and it says 0.
+    A column without any level contributes 0.
     """
     extra = pseudo_counts(alpha, how)
     total = tally.per_feature(np.maximum(tally.counts + extra, 0.0))
@@ -75,15 +75,15 @@ def held_out_levels(
 ) -> Floats:
     """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts.
 
-    Only its own cell changes, so no table is made anew. An absent value (a code below 0) says 0.
+    Only its own cell changes, so no table is made anew. A missing value (a code below 0) contributes 0.
     """
     sizes, row = np.diff(tally.offsets), np.arange(len(codes))
     known = (codes >= 0) & (codes < sizes)
     place = np.where(known, tally.offsets[:-1] + codes, -1)  # -1: a cell that counts nothing, after the last
     counts, extra = (np.pad(a, [*[(0, 0)] * (a.ndim - 1), (0, 1)]) for a in (tally.counts, pseudo_counts(alpha, how)))
-    shares = np.maximum(counts + extra, 0.0)
-    held = shares[:, place].transpose(1, 0, 2)
-    total = np.repeat(tally.per_feature(shares[:, :-1])[None], len(codes), axis=0)
+    smoothed = np.maximum(counts + extra, 0.0)
+    held = smoothed[:, place].transpose(1, 0, 2)
+    total = np.repeat(tally.per_feature(smoothed[:, :-1])[None], len(codes), axis=0)
     gone = np.where(known, 1.0 if weight is None else weight[:, None], 0.0)
     left = np.maximum(subtract_sums(counts[y[:, None], place], gone) + extra[place], 0.0)
     total[row, y] = subtract_sums(total[row, y], held[row, y] - left)

@@ -16,7 +16,7 @@ _ROUNDING = 1e-12  # of events: a part of one that rounding leaves
 def gamma_parameters(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, default_shape: float):
     """Shape and rate of a Gamma prior; what it leaves open is such that it expects the pooled rate of events.
 
-    ``default`` says how much it weighs if it leaves both open, ``otherwise`` is the rate where the data show none.
+    ``default`` has its weight if it leaves both open, ``otherwise`` is the rate where the data show none.
     """
     known = prior if isinstance(prior, Gamma) and prior != Gamma() else default
     seen = (events > 0) & (exposure > 0)

@@ -87,7 +87,7 @@ def is_flat(tally: Moments, groups: VarianceGroups | None = None) -> NDArray[np.
 def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Moments, NDArray[np.bool_]]:
     """Give every class the pooled tally in columns that do not vary, with a spread of the mean's size; and which.
 
-    Such a column cannot tell classes apart; with one distribution for all classes it does not. A prior with a mean and
+    Such a column carries no information; with one distribution for all classes it has no effect. A prior with a mean and
     a scale of its own needs no such help, nor do columns whose variance is made ``wide`` in another way.
     """
     pooled = tally.pool()
@@ -131,7 +131,7 @@ def normal_prior(prior: Prior | None, evened: Moments, groups: VarianceGroups) -
 
 
 def posterior(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> NormalPosterior:
-    """What prior and tally say together."""
+    """The posterior of a prior after a tally."""
     kappa = prior.kappa + tally.n
     gap = np.where(tally.n > 0, tally.mean - prior.mean, 0.0)
     mean = prior.mean + gap * divide_or_zero(tally.n, kappa)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from candide.events.base import ESTIMATES, EventModel, Support
 from candide.events.registry import EVENTS, resolve_event
-from candide.events.registry import get_class as __getattr__  # noqa: F401  (a family, when it is first asked for)
+from candide.events.registry import get_class as __getattr__  # noqa: F401  (a family, imported at its first use)
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli

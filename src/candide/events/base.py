@@ -1,13 +1,13 @@
-"""What every event model is: a family for all columns of a block, that turns a tally and a prior into a distribution.
+"""Event model: a family for all columns of a block, which turns a tally and a prior into a distribution.
 
 ``how`` picks the estimate: ``mle`` (the data most likely), ``map`` (the parameters most probable), ``mean`` (the
 parameters expected), ``predictive`` (the parameters integrated out: Student's t for a Gaussian).
 The tally stays as it is, so prior and estimate may be chosen again without the data.
 
-An own family names a tally kind and gives ``parameters`` and ``log_density``; the rest is optional.
+A family of your own names a tally kind and defines ``parameters`` and ``log_density``; the rest is optional.
 
-Every family file has the same sections in the same order: the law, what it is called and takes, its settings, support
-and encoding, the estimate, the evidence, information and test, the rows held out.
+Every family file has the same sections in the same order: the family, its name and what it accepts, its settings,
+support and encoding, the estimate, the evidence, the rows held out.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import conjugate
-from candide import distributions as laws
+from candide import conjugate, distributions
 from candide.data.blocks import Block, Codes, Floats, slice_rows
 from candide.data.table import Name
 from candide.encoding import Encoding, TransformedEncoding
@@ -26,7 +25,7 @@ from candide.errors import InputError, unknown_name_error
 from candide.priors import Prior, resolve_prior
 from candide.tally import TALLIES, Moments, Tally, TallySpec
 
-if TYPE_CHECKING:  # read when a test is asked for, so that loading a model stays quick
+if TYPE_CHECKING:  # imported at first use, so that loading a model stays quick
     from candide.tally.association import AssociationTest
 
 ESTIMATES = ("mle", "map", "mean", "predictive")
@@ -47,16 +46,13 @@ class Support:
     is_open: bool = False  # whether ``low`` itself is left out
 
 
-SettledColumns = tuple[
-    "EventModel", list[int], tuple[Encoding, ...], Tally
-]  # of some columns: what models them, and counts
-TallyComparison = tuple[
-    "EventModel", Any, Any, tuple[Encoding, ...]
-]  # a family, both tallies, and how these are encoded
+# Columns by position with the event model, encodings and tally that the counts settle for them.
+SettledColumns = tuple["EventModel", list[int], tuple[Encoding, ...], Tally]
+TallyComparison = tuple["EventModel", Any, Any, tuple[Encoding, ...]]  # a family, both tallies, and their encodings
 
 
 class EventModel:
-    """A class-conditional family. Public verbs check here, once; families fill in ``_estimate`` and ``_evidence``.
+    """A class-conditional family. Public methods check here, once; families define ``_estimate`` and ``_evidence``.
 
     >>> from candide.events import Poisson
     >>> from candide.tally import Sums
@@ -81,7 +77,7 @@ class EventModel:
     >>> event.freeze_structure(tally) is event
     True
 
-    An own family gives ``parameters`` and ``log_density``, and comes with the rest.
+    A family of your own defines ``parameters`` and ``log_density`` and inherits the rest.
 
     >>> class Rare(EventModel):
     ...     name, kind = "rare", "sums"
@@ -101,14 +97,14 @@ class EventModel:
     has_density: ClassVar[bool] = True  # whether its scores are log-probabilities, so that there is a log p(x)
     accepts_groups: ClassVar[bool] = False  # whether it takes a group of columns, ``events={("a", "b"): ...}``
     is_joint: ClassVar[bool] = False  # whether the columns of a group depend on each other: then each group is a block
-    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it knows
-    support: ClassVar[Support | None] = Support()  # None: its values are no numbers
-    has_learned_structure: ClassVar[bool] = (
-        False  # whether the counts choose more than numbers, such as bins (``held_at``)
-    )
+    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Prior,)  # the priors it accepts
+    support: ClassVar[Support | None] = Support()  # None: its values are not numbers
+    has_learned_structure: ClassVar[bool] = False  # whether the counts choose more than numbers, such as bins
     max_levels: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
-    outcome: ClassVar[str] = ""  # where a class says one thing of a column, a probability or a weight: of what
+    outcome: ClassVar[str] = ""  # where a class has one probability or weight for a column: of what
     _has_leading_axes: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
+    _information: ClassVar[str] = "mutual_information"  # functions of tally/association.py, by name
+    _association_test: ClassVar[str] = "association_test"
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
 
@@ -127,7 +123,7 @@ class EventModel:
         return TALLIES[self.kind].encoding if self.transform is None else TransformedEncoding.from_event(self)
 
     def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
-        """The columns behind each feature of its law: one each, where it does not put columns together.
+        """The columns behind each feature of its distribution: one each, unless columns are modelled together.
 
         >>> from candide.events import Poisson
         >>> Poisson().term_names(["visits", "calls"])
@@ -136,13 +132,13 @@ class EventModel:
         return tuple((name,) for name in columns)
 
     def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
-        """What each feature of its law is called: by its columns, "age", or "age x job" where they speak together.
+        """The title of each feature of its distribution: "age", or "age x job" for columns modelled together.
 
         >>> from candide.events import Poisson
         >>> Poisson().term_titles(["visits", "calls"])
         ('visits', 'calls')
         """
-        return tuple(" x ".join(map(str, one)) for one in self.term_names(columns))
+        return tuple(" x ".join(map(str, names)) for names in self.term_names(columns))
 
     def term_kind(self, columns: Sequence[Name]) -> str:
         """What a term of these columns is called in a list of terms."""
@@ -152,7 +148,9 @@ class EventModel:
         """How a block of ``n_features`` columns is tallied, with no prior in it; ``encodings`` as learned of each."""
         return TallySpec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.extra_sums)
 
-    def estimate(self, tally: Any, prior: Prior | str | None = None, how: str = "predictive") -> "laws.Distribution":
+    def estimate(
+        self, tally: Any, prior: Prior | str | None = None, how: str = "predictive"
+    ) -> "distributions.Distribution":
         """The distribution that the tally gives under the prior; ``prior=None`` means the event model's own."""
         return self._estimate(tally, self._resolve(prior), _check_estimate(how))
 
@@ -160,12 +158,12 @@ class EventModel:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
 
-    def draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
-        """A law drawn from the posterior under Jeffreys' prior, or its like: what else the parameters might be.
+    def draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "distributions.Distribution":
+        """A distribution drawn from the posterior under Jeffreys' prior or a similar one.
 
-        Not under the event model's own prior, which draws estimates together: an interval that holds as often as it
-        says needs a prior that says as little as can be (Welch and Peers, 1963). Where a class has too few values for
-        that, its own prior speaks.
+        Not under the event model's own prior, which pulls estimates together: an interval with its nominal coverage
+        needs a prior with as little information as possible (Welch and Peers, 1963). Where a class has too few values
+        for that, the event model's own prior is used.
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
@@ -176,17 +174,17 @@ class EventModel:
         """
         return self._draw_posterior(tally, rng)
 
-    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "distributions.Distribution":
         what = f"{self._title} has no posterior to draw its parameters from"
-        raise InputError(what, remedy="ask for probabilities without intervals, or choose another event model")
+        raise InputError(what, remedy="request probabilities without intervals, or choose another event model")
 
     @property
     def comparison_family(self) -> "EventModel":
-        """The family by whose laws two tallies are compared: itself, where its laws have a divergence."""
+        """The family whose distributions compare two tallies: itself, where these have a divergence."""
         return self
 
     def prepare_comparison(self, a: Any, b: Any, encodings: Sequence[Encoding]) -> "TallyComparison":
-        """How two tallies are compared: by the laws of which family, what is counted, and how that is encoded.
+        """How two tallies are compared: the family, both tallies and their encodings.
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
@@ -197,11 +195,11 @@ class EventModel:
         return self.comparison_family, a, b, tuple(encodings)
 
     def settle_columns(self, tally: Any, encodings: Sequence[Encoding]) -> "list[SettledColumns] | None":
-        """Which event models the columns have, where the counts decide that; None: this one."""
+        """The event models of the columns, where the counts decide them; None: this one."""
         return None
 
     def freeze_structure(self, tally: Any) -> "EventModel":
-        """This event model with what it chooses by the counts held at the choice of a tally: rows held out keep it."""
+        """This event model with its learned structure fixed at that of a tally, so that rows held out keep it."""
         return self
 
     def moments_from_levels(
@@ -211,17 +209,17 @@ class EventModel:
         return None
 
     def sample_size(self, tally: Any) -> Floats:
-        """(class, feature) how many values a law is estimated from; of columns modelled together (class, 1) will do."""
+        """(class, feature) how many values the estimate uses; for columns modelled together (class, 1) suffices."""
         return tally.n
 
     def information(self, tally: Any) -> Floats | None:
         """(feature,) mutual information of each column and the class, in nats; None where there is no measure."""
-        from candide.tally import information
+        from candide.tally import association
 
-        return information.mutual_information(tally)
+        return getattr(association, self._information)(tally)
 
     def free_parameters(self, tally: Any, n_features: int) -> Floats:
-        """(feature,) how many parameters of a class each feature has: of levels, those that occur but one.
+        """(feature,) free parameters of each feature in a class: for levels, one less than those that occur.
 
         >>> import numpy as np
         >>> from candide.events import Categorical
@@ -241,7 +239,7 @@ class EventModel:
         """The classical test that each column depends on the class; None where there is none."""
         from candide.tally import association
 
-        return association.association_test(tally)
+        return getattr(association, self._association_test)(tally)
 
     def held_out_contributions(
         self,
@@ -253,13 +251,13 @@ class EventModel:
         weight: Floats | None = None,
         out: NDArray | None = None,
     ) -> NDArray:
-        """(row, class, feature) the terms of each row under the law estimated without it; ``out`` is where they go.
+        """(row, class, feature) contributions of each row under the estimate without it, into ``out`` where given.
 
-        The rows must be among those counted, with their ``weight``: that is what is taken away, from the row's own
-        class and from all that the prior takes from the pooled tally. Levels and classes stay known. So a class of
-        one row is then one that was announced and has no rows: under a proper prior it has the prior's law, and where
-        nothing determines it (MLE) there is the error that fitting without the row gives, with the row. An absent
-        value says 0. What is chosen by the counts, such as bins, stays as all rows chose it (``held_at``).
+        The rows must be among those counted, with their ``weight``, which is subtracted from the row's own class and
+        from what the prior takes from the pooled tally. Levels and classes stay. So a class of one row becomes a
+        declared class without rows: a proper prior gives its distribution, and where nothing determines it (MLE) the
+        error of fitting without the row is raised, with the row. A missing value contributes 0. Learned structure,
+        such as bins, stays as all rows chose it (``freeze_structure``).
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
@@ -296,9 +294,9 @@ class EventModel:
 
     # What a family of the package overrides.
 
-    def _estimate(self, tally: Any, prior: Any, how: str) -> "laws.Distribution":
+    def _estimate(self, tally: Any, prior: Any, how: str) -> "distributions.Distribution":
         params = {key: np.asarray(p, float) for key, p in self.parameters(tally, prior, how).items()}
-        return laws.Density(self.log_density, params, self.draw, self.natural)
+        return distributions.Density(self.log_density, params, self.draw, self.natural)
 
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
@@ -317,10 +315,11 @@ class EventModel:
     ) -> Floats:
         out = np.empty((len(y), *tally.n.shape))
         for i in range(len(y)):
-            row, one = slice_rows(block, slice(i, i + 1)), slice(i, i + 1)
+            at = slice(i, i + 1)
+            row = slice_rows(block, at)
             with conjugate.leave_one_out.name_rows_in_errors([i]):
-                left = tally - self._count(tally, row, y[one], None if weight is None else weight[one], len(tally.n))
-                out[one] = self._estimate(left, prior, how).contributions(row)
+                left = tally - self._count(tally, row, y[at], None if weight is None else weight[at], len(tally.n))
+                out[at] = self._estimate(left, prior, how).contributions(row)
         return out
 
     def _row_tallies(self, tally: Any, block: Block, weight: Floats | None) -> Any:
@@ -334,10 +333,10 @@ class EventModel:
         return type(like).from_rows(block, y, weight, n_classes=n_classes, spec=spec)
 
     def _cells(self, tally: Any) -> int:
-        """How many numbers a law takes: what bounds the rows held out at once."""
+        """How many numbers a distribution has, which bounds the rows held out at once."""
         return tally.n.size
 
-    # What an own event model gives.
+    # What an event model of your own defines.
 
     def parameters(self, tally: Any, prior: Any, how: str) -> dict[str, Floats]:
         """(class, feature) parameters by name."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
-from candide import formatting
+from candide import distributions, formatting
 from candide.conjugate.checks import refuse_cells, refuse_improper
 from candide.conjugate.dirichlet import draw_log_prob, held_out_levels, level_evidence, pair_log_prob
 from candide.data.blocks import Block, Codes, Floats
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 class Bernoulli(EventModel):
     """P(x > threshold) of its own in each class and column, under a Beta prior.
 
-    ``threshold=None`` takes values from 0 to 1 as shares of a yes: x of a yes and 1 - x of a no.
+    ``threshold=None`` takes values from 0 to 1 as fractional counts: x of a yes and 1 - x of a no.
 
     >>> import candide as cd
     >>> model = cd.NaiveBayes(Bernoulli(threshold=0.5)).fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
     >>> model.predict([[1, 0]]).tolist()
     ['a']
-    >>> shares = cd.NaiveBayes(Bernoulli(threshold=None)).fit([[0.9], [0.7], [0.2], [0.1]], ["a", "a", "b", "b"])
-    >>> shares.predict([[0.8], [0.1]]).tolist(), Bernoulli(threshold=None).kind
+    >>> fractions = cd.NaiveBayes(Bernoulli(threshold=None)).fit([[0.9], [0.7], [0.2], [0.1]], ["a", "a", "b", "b"])
+    >>> fractions.predict([[0.8], [0.1]]).tolist(), Bernoulli(threshold=None).kind
     (['a', 'b'], 'sums')
     """
 
@@ -55,27 +54,29 @@ class Bernoulli(EventModel):
 
     @property
     def support(self) -> Support:  # type: ignore[override]
-        """All numbers; of shares those from 0 to 1."""
+        """All numbers; fractions only from 0 to 1."""
         return Support(0.0, 1.0) if self.threshold is None else Support()
 
     @property
     def encoding(self) -> Encoding:
-        """One edge, and the block keeps the numbers; or shares as they are."""
+        """A grid of one edge whose block keeps the numbers; fractions as they are."""
         return Identity(least=0.0) if self.threshold is None else Grid((self.threshold,), raw=True)
 
-    def _estimate(self, tally: LevelTally | Sums, prior: Prior | None, how: str) -> laws.Bernoulli:
+    def _estimate(self, tally: LevelTally | Sums, prior: Prior | None, how: str) -> distributions.Bernoulli:
         """The posterior predictive of one value is the posterior mean."""
         no, yes = _counts(tally)
-        return laws.Bernoulli(*pair_log_prob(no, yes, *_beta_parameters(prior, no.shape[-1]), how), self.threshold)
+        return distributions.Bernoulli(
+            *pair_log_prob(no, yes, *_beta_parameters(prior, no.shape[-1]), how), self.threshold
+        )
 
-    def _draw_posterior(self, tally: LevelTally | Sums, rng: "np.random.Generator") -> laws.Bernoulli:
+    def _draw_posterior(self, tally: LevelTally | Sums, rng: "np.random.Generator") -> distributions.Bernoulli:
         no, yes = _counts(tally)
         shape = np.stack([no, yes], axis=-1).reshape(len(no), -1) + 0.5
         log_p = draw_log_prob(shape, np.arange(0, shape.shape[1] + 1, 2), rng)
-        return laws.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
+        return distributions.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
 
     def _evidence(self, tally: LevelTally | Sums, prior: Prior | None) -> Floats:
-        """Of the sequence of yes and no; of shares as if they were counts."""
+        """Of the sequence of yes and no; of fractions as if they were counts."""
         pairs = _to_level_tally(tally)
         alpha = np.stack(_beta_parameters(prior, pairs.n.shape[1]), axis=1).ravel()
         refuse_improper(alpha <= 0, prior)
@@ -106,7 +107,7 @@ def _counts(tally: LevelTally | Sums) -> tuple[Floats, Floats]:
     if isinstance(tally, LevelTally):
         return tally.counts[:, 0::2], tally.counts[:, 1::2]
     above = tally.total > tally.n * (1 + 1e-9)
-    refuse_cells(above, "shares of a yes are from 0 to 1, and some are larger; scale the values, or pass a threshold")
+    refuse_cells(above, "fractions of a yes must lie between 0 and 1; scale the values, or pass a threshold")
     return np.maximum(tally.n - tally.total, 0.0), tally.total
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import conjugate
-from candide import distributions as laws
+from candide import distributions
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.encoding import Encoding, Grid
 from candide.errors import InputError
@@ -96,14 +96,14 @@ class Binned(EventModel):
     def association_test(self, tally: LevelTally) -> "AssociationTest | None":
         return super().association_test(tally.coarsen(self._bins(tally)))
 
-    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "laws.Binned":
+    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "distributions.Binned":
         bins = self._bins(tally)
         binned, place = tally.coarsen(bins), _number_bins(tally, bins)
         log_prob = conjugate.dirichlet.level_log_prob(binned, _alpha(prior, binned), how)
         [own, whole], rows = _cell_weights(tally, place, binned.offsets[-1])
         unseen = np.zeros((len(bins), len(tally.counts)))  # every number lies in a cell
         within = np.log((own + 1.0) / (whole + rows))
-        return laws.Binned(log_prob.T[place] + within[:, None], tally.offsets, unseen, np.concatenate(bins))
+        return distributions.Binned(log_prob.T[place] + within[:, None], tally.offsets, unseen, np.concatenate(bins))
 
     def held_out_contributions(self, tally: LevelTally, *args: Any, **kwargs: Any) -> NDArray:
         """(row, class, feature) the terms of each row under the law without it, in the bins of all rows.

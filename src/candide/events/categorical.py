@@ -1,11 +1,11 @@
-"""Categorical: one of K levels, counted. A level never seen gets the prior's share for one level: finite.
+"""Categorical: one of K levels, counted. An unseen level gets the prior's probability of one level: finite.
 
-By default the table of each class is drawn round the shares of all classes, as near as the counts say (see
-:mod:`candide.conjugate.pooled`); with ``Dirichlet(1)`` each has an imaginary row of every level, Laplace's rule.
+By default the table of each class is pulled towards the level proportions of all classes, as far as the counts suggest
+(see :mod:`candide.conjugate.pooled`); with ``Dirichlet(1)`` each has an imaginary row of every level, Laplace's rule.
 
 >>> tally = LevelTally(np.array([[3.0, 1.0, 0.0]]), np.array([0, 3]))
->>> law = Categorical().estimate(tally, Dirichlet(1))  # (count + 1) / (n + K)
->>> np.exp(law.log_prob(np.array([[0], [1], [2], [99]]))).ravel().round(6).tolist()
+>>> distribution = Categorical().estimate(tally, Dirichlet(1))  # (count + 1) / (n + K)
+>>> np.exp(distribution.log_prob(np.array([[0], [1], [2], [99]]))).ravel().round(6).tolist()
 [0.571429, 0.285714, 0.142857, 0.142857]
 """
 
@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from candide import conjugate, formatting
-from candide import distributions as laws
+from candide import conjugate, distributions, formatting
 from candide.conjugate.checks import refuse_improper
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.errors import InputError
@@ -26,7 +25,7 @@ from candide.tally import LevelTally
 
 @dataclass(frozen=True)
 class Categorical(EventModel):
-    """The probability of each level in each class, under a prior round the shares of all classes or a Dirichlet.
+    """The probability of each level in each class, under a prior centred on the pooled proportions or a Dirichlet.
 
     >>> import candide as cd
     >>> code, y = {"code": [7, 7, 9, 9]}, ["a", "a", "b", "b"]
@@ -44,24 +43,26 @@ class Categorical(EventModel):
 
     prior: Prior | str | None = field(default=PooledDirichlet())
 
-    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "laws.Categorical":
+    def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "distributions.Categorical":
         """The posterior predictive of one value is the posterior mean.
 
-        A level never seen has probability 0 where the prior has no share for it (MLE; MAP with alpha <= 1): it says
-        nothing of the class then, and the density of its row is 0.
+        An unseen level has probability 0 where the prior has no mass for it (MLE; MAP with alpha <= 1): it contributes
+        nothing then, and the density of its row is 0.
         """
         if isinstance(prior, PooledDirichlet) and how != "mle":
             table, unseen = conjugate.pooled.pooled_log_prob(tally, prior.alpha)
-            return laws.Categorical(table.T, tally.offsets, unseen)
+            return distributions.Categorical(table.T, tally.offsets, unseen)
         alpha = _alpha(prior, tally)
         log_prob = conjugate.dirichlet.level_log_prob(tally, alpha, how)
-        return laws.Categorical(log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how))
+        return distributions.Categorical(
+            log_prob.T, tally.offsets, conjugate.dirichlet.unseen_log_prob(tally, alpha, how)
+        )
 
-    def _draw_posterior(self, tally: LevelTally, rng: "np.random.Generator") -> "laws.Categorical":
-        """Shares of levels under Dirichlet(1/2); a level never seen says what it says by the estimate."""
+    def _draw_posterior(self, tally: LevelTally, rng: "np.random.Generator") -> "distributions.Categorical":
+        """Probabilities of levels under Dirichlet(1/2); an unseen level has that of the posterior mean."""
         log_p = conjugate.dirichlet.draw_log_prob(tally.counts + 0.5, tally.offsets, rng)
         unseen = conjugate.dirichlet.unseen_log_prob(tally, np.full(tally.offsets[-1], 0.5), "mean")
-        return laws.Categorical(log_p.T, tally.offsets, unseen)
+        return distributions.Categorical(log_p.T, tally.offsets, unseen)
 
     def _evidence(self, tally: LevelTally, prior: Prior | None) -> Floats:
         if isinstance(prior, PooledDirichlet):

@@ -1,6 +1,6 @@
 """Complement: each class scored by how little a document resembles all the others (Rennie et al., 2003).
 
-Not a generative model: its weights are no log-probabilities, so it neither samples nor has evidence, and its
+Not a generative model: its weights are not log-probabilities, so it neither samples nor has evidence, and its
 predictive is its posterior mean.
 
 >>> tally = Sums(n=np.ones((2, 2)), total=np.array([[3.0, 1.0], [0.0, 2.0]]), log_factorial=np.zeros((2, 2)))
@@ -9,22 +9,18 @@ predictive is its posterior mean.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
+from candide import distributions
 from candide.conjugate.checks import refuse_cells
 from candide.conjugate.dirichlet import level_log_prob, pseudo_counts
-from candide.data.blocks import Floats
 from candide.encoding import Identity
 from candide.events.base import EventModel, Support
 from candide.events.multinomial import Multinomial, to_level_tally, word_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import Sums
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -45,6 +41,8 @@ class Complement(EventModel):
     support: ClassVar[Support | None] = Support(low=0.0)
     encoding = Identity(least=0.0)
     outcome: ClassVar[str] = "the word"
+    _information: ClassVar[str] = "word_information"
+    _association_test: ClassVar[str] = "total_test"
 
     norm: bool = False
     prior: Prior | str | None = field(default=Dirichlet(1.0))
@@ -53,28 +51,18 @@ class Complement(EventModel):
     def comparison_family(self) -> EventModel:
         return Multinomial(prior=self.prior)
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Multinomial:
-        """A word that occurs nowhere, without a share of the prior, says nothing: weight 0."""
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Multinomial:
+        """A word that occurs nowhere and has no pseudo-count has weight 0."""
         alpha = word_alpha(prior, tally)
         everywhere = tally.total.sum(axis=0)
         others = Sums(tally.n, np.maximum(everywhere - tally.total, 0.0), tally.log_factorial)
         logs = level_log_prob(to_level_tally(others), alpha, how)
-        silent = (everywhere == 0) & (pseudo_counts(alpha, how) <= 0)
-        logs = np.where(silent, 0.0, logs)
+        is_absent = (everywhere == 0) & (pseudo_counts(alpha, how) <= 0)
+        logs = np.where(is_absent, 0.0, logs)
         refuse_cells(
             np.isneginf(logs), "the word occurs in no other class, so its weight is infinite; use estimate='mean'"
         )
         if not self.norm:
-            return laws.Multinomial(-logs.T)
+            return distributions.Multinomial(-logs.T)
         total = logs.sum(axis=1, keepdims=True)
-        return laws.Multinomial(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)
-
-    def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import word_information
-
-        return word_information(tally)
-
-    def association_test(self, tally: Sums) -> "AssociationTest":
-        from candide.tally.association import total_test
-
-        return total_test(tally)
+        return distributions.Multinomial(np.divide(logs, total, out=np.zeros_like(logs), where=total != 0).T)

@@ -8,11 +8,11 @@ The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
+from candide import distributions
 from candide.conjugate.checks import refuse_cells, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_parameters, gamma_rate
 from candide.data.blocks import Floats
@@ -20,9 +20,6 @@ from candide.encoding import Identity
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.tally import Sums
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -43,10 +40,12 @@ class Exponential(EventModel):
     support: ClassVar[Support | None] = Support(low=0.0)
     _has_leading_axes: ClassVar[bool] = True
     encoding = Identity(least=0.0)
+    _information: ClassVar[str] = "exponential_information"
+    _association_test: ClassVar[str] = "rate_test"
 
     prior: Prior | str | None = field(default=Gamma())
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
         """Two imaginary values, not one: with one the MAP of a class without values would be the rate 0, no density."""
         shape, rate = _gamma_parameters(prior, tally)
         if how == "predictive":
@@ -54,35 +53,25 @@ class Exponential(EventModel):
             refuse_cells(
                 (after["shape"] <= 0) | (after["rate"] <= 0), f"no value, and {prior!r} is improper; use Gamma()"
             )
-            return laws.Lomax(**after)
+            return distributions.Lomax(**after)
         estimate = gamma_rate(tally.n, tally.total, shape, rate, how)
         good = np.isfinite(estimate) & (estimate > 0)
         refuse_cells(
             ~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()"
         )
-        return laws.Exponential(estimate)
+        return distributions.Exponential(estimate)
 
-    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> distributions.Distribution:
         values, amount = _gamma_parameters(self._resolve(None), tally)
         some = (tally.n > 0) & (tally.total > 0)
         shape, rate = np.where(some, 0.0, values) + tally.n, np.where(some, 0.0, amount) + tally.total
         refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
-        return laws.Exponential(rng.standard_gamma(shape) / rate)
+        return distributions.Exponential(rng.standard_gamma(shape) / rate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma_parameters(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.n, tally.total, shape, rate)
-
-    def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import exponential_information
-
-        return exponential_information(tally)
-
-    def association_test(self, tally: Sums) -> "AssociationTest":
-        from candide.tally.association import rate_test
-
-        return rate_test(tally)
 
 
 def _gamma_parameters(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:

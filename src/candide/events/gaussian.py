@@ -11,7 +11,7 @@ covariance          what is learned                                             
 ``tied``            one covariance matrix, shared by the classes                      LDA
 ==================  ================================================================  ====================
 
-The predictive is Student's t: with few rows its tails say how little is known, with many it is the normal.
+The predictive is Student's t: with few rows it has wide tails, with many it is the normal.
 
 >>> tally = Moments(np.array([[10.0]]), np.array([[0.0]]), np.array([[40.0]]))
 >>> [Gaussian().estimate(tally, "uniform", how).variance.item() for how in ("mle", "map")]  # flat prior: MAP is MLE
@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from candide import conjugate
-from candide import distributions as laws
+from candide import conjugate, distributions
 from candide.conjugate.checks import refuse_cells, refuse_improper
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.errors import InputError, unknown_name_error
@@ -45,7 +44,7 @@ _REMEDY = "use estimate='predictive' or a proper prior such as NormalInverseGamm
 
 @dataclass(frozen=True)
 class Gaussian(EventModel):
-    """Normal values. A column that does not vary at all cannot tell classes apart, and is the same for all of them.
+    """Normal values. A constant column carries no information: it has the same distribution in all classes.
 
     >>> import candide as cd
     >>> X = {"size": [1.0, 2.0, 8.0, 9.0]}
@@ -110,7 +109,7 @@ class Gaussian(EventModel):
         """Fourth moments, for Ledoit and Wolf's shrinkage."""
         return frozenset({"fourth"} if self.shrinkage == "ledoit-wolf" else ())
 
-    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> "laws.Distribution":
+    def _estimate(self, tally: Any, prior: Prior | None, how: str) -> "distributions.Distribution":
         """A zero variance is a point mass of infinite density: an error under MLE, where no prior widens it."""
         if self.has_covariance_matrix:
             from candide.conjugate.covariance import estimate  # here and below: most models have no use for it
@@ -125,15 +124,15 @@ class Gaussian(EventModel):
         refuse_cells(after.kappa <= 0, f"no value to take a mean of, and {prior!r} is improper; {_REMEDY}")
         wider = 1.0 + 1.0 / after.kappa if how == "predictive" else np.ones_like(after.kappa)
         if self.covariance == "fixed":
-            return laws.Normal(after.mean, self.fixed * wider)
+            return distributions.Normal(after.mean, self.fixed * wider)
         # The joint mode: each of the group's means takes half a count, as does the variance's own exponent.
         below = {"map": after.a + 1 + groups.total(np.ones_like(after.a)) / 2, "mean": after.a - 1}.get(how, after.a)
         refuse_cells((below <= 0) | (after.b <= 0), f"too few or no different values for {prior!r}; {_REMEDY}")
         if how == "predictive":
-            return laws.StudentT(2 * after.a, after.mean, np.sqrt(after.b / after.a * wider))
-        return laws.Normal(after.mean, after.b / below)
+            return distributions.StudentT(2 * after.a, after.mean, np.sqrt(after.b / after.a * wider))
+        return distributions.Normal(after.mean, after.b / below)
 
-    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "laws.Distribution":
+    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "distributions.Distribution":
         """Variances by gamma variates, and means given these; of a column that does not vary one for all classes."""
         prior = self._resolve(None)
         if self.has_covariance_matrix or self.covariance == "fixed" or isinstance(prior, AddedVariance | Unbiased):
@@ -150,9 +149,9 @@ class Gaussian(EventModel):
         refuse_cells((kappa <= 0) | (a <= 0) | (b <= 0), f"too few values for {prior!r}; {_REMEDY}")
         variance = groups.first(b / rng.standard_gamma(a))
         mean = centre + np.sqrt(variance / kappa) * rng.standard_normal(centre.shape)
-        return laws.Normal(np.where(flat, mean[:1], mean), np.where(flat, variance[:1], variance))
+        return distributions.Normal(np.where(flat, mean[:1], mean), np.where(flat, variance[:1], variance))
 
-    def _most_likely(self, tally: Moments, prior: Prior | None) -> "laws.Normal":
+    def _most_likely(self, tally: Moments, prior: Prior | None) -> "distributions.Normal":
         pooled = tally.pool()
         fraction = prior.fraction if isinstance(prior, AddedVariance) else 0.0
         spread = np.where(conjugate.normal.is_flat(pooled), 0.0, pooled.m2)
@@ -166,12 +165,12 @@ class Gaussian(EventModel):
             point = conjugate.normal.is_flat(evened, groups) & (added == 0) & (self.covariance != "fixed")
             refuse_cells(point, f"all values are the same, so the MLE is a point mass; {_REMEDY}")
         if self.covariance == "fixed":
-            return laws.Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
+            return distributions.Normal(evened.mean, np.zeros_like(evened.mean) + self.fixed + added)
         rows = groups.total(evened.n)
         if isinstance(prior, Unbiased):
             rows = rows - groups.total((evened.n > 0).astype(np.float64))
             refuse_cells(rows <= 0, f"too few values for an unbiased variance; {_REMEDY}")
-        return laws.Normal(evened.mean, divide_or_zero(groups.total(evened.m2), rows) + added)
+        return distributions.Normal(evened.mean, divide_or_zero(groups.total(evened.m2), rows) + added)
 
     def _evidence(self, tally: Any, prior: Prior | None) -> Floats:
         """Where groups share a variance its part is shared out by weight: the sum over the group is exact.
@@ -218,7 +217,11 @@ class Gaussian(EventModel):
         from candide.conjugate.covariance import held_out_contributions
 
         block = to_dense(block)
-        x = self.spec(block.shape[1]).tally_values(laws.base.to_dense_floats(block)).astype(np.float64, copy=False)
+        x = (
+            self.spec(block.shape[1])
+            .tally_values(distributions.base.to_dense_floats(block))
+            .astype(np.float64, copy=False)
+        )
         out, whole = np.empty((len(x), *tally.n.shape)), ~np.isnan(x).any(axis=1)
         if not whole.all():
             out[~whole] = self._estimate(tally, prior, how).contributions(block[~whole])

@@ -41,7 +41,7 @@ class LogNormal(Gaussian):
         return LogScale(super()._draw_posterior(tally, rng))
 
     def _evidence(self, tally: Moments | CoMoments, prior: Prior | None) -> Floats:
-        """Of x itself: each value's density gains 1/x, and the tally knows the sum of ln x."""
+        """Of x itself: each value's density gains 1/x, and the tally holds the sum of ln x."""
         return super()._evidence(tally, prior) - tally.n * tally.mean
 
     def _log_derivative(self, x: Floats) -> Floats:

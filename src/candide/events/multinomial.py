@@ -6,12 +6,11 @@
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
-from candide import formatting
+from candide import distributions, formatting
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import draw_log_prob, level_evidence, level_log_prob
 from candide.data.blocks import Floats
@@ -21,9 +20,6 @@ from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import LevelTally, Sums
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -43,39 +39,31 @@ class Multinomial(EventModel):
     support: ClassVar[Support | None] = Support(low=0.0)
     encoding = Identity(least=0.0)
     outcome: ClassVar[str] = "the word"
+    _information: ClassVar[str] = "word_information"
+    _association_test: ClassVar[str] = "total_test"
 
     prior: Prior | str | None = field(default=Dirichlet(1.0))
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
         """The predictive is that of a whole document's sequence of words: Dirichlet-multinomial."""
         words, alpha = to_level_tally(tally), word_alpha(prior, tally)
         if how != "predictive":
-            return laws.Multinomial(level_log_prob(words, alpha, how).T, mean_length(tally))
+            return distributions.Multinomial(level_log_prob(words, alpha, how).T, mean_length(tally))
         posterior = alpha + tally.total
         if not posterior.sum(axis=1).all():
             raise InputError(f"a class without words has no predictive under {prior!r}; use alpha > 0")
-        return laws.DirichletMultinomial(posterior, mean_length(tally))
+        return distributions.DirichletMultinomial(posterior, mean_length(tally))
 
-    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> distributions.Distribution:
         """Shares of words under Dirichlet(1/2)."""
         words = to_level_tally(tally)
-        return laws.Multinomial(draw_log_prob(words.counts + 0.5, words.offsets, rng).T, mean_length(tally))
+        return distributions.Multinomial(draw_log_prob(words.counts + 0.5, words.offsets, rng).T, mean_length(tally))
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         """Of the sequence of words of all documents of a class; the normaliser is shared out by the words' counts."""
         alpha = word_alpha(prior, tally)
         refuse_improper(alpha <= 0, prior)
         return level_evidence(to_level_tally(tally), alpha)
-
-    def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import word_information
-
-        return word_information(tally)
-
-    def association_test(self, tally: Sums) -> "AssociationTest":
-        from candide.tally.association import total_test
-
-        return total_test(tally)
 
 
 def to_level_tally(tally: Sums) -> LevelTally:
@@ -95,8 +83,8 @@ def word_alpha(prior: Prior | None, tally: Sums) -> Floats:
 
 
 def mean_length(tally: Sums) -> int:
-    """Words in a document, averaged over all classes: for sampling, as the model says nothing of lengths."""
+    """Words in a document, averaged over all classes: for sampling, as the model has no distribution of lengths."""
     n_rows = tally.n.max(axis=1, initial=0.0).sum()
     with np.errstate(over="ignore"):
         mean = float(tally.total.sum() / n_rows) if n_rows > 0 else 1.0
-    return max(1, round(min(mean, 1e9)))  # no document is longer; a weight next to nothing makes it look so
+    return max(1, round(min(mean, 1e9)))  # no document is longer; tiny weights can make the ratio larger

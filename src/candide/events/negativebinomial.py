@@ -1,7 +1,7 @@
 """NegativeBinomial: counts that vary more than a Poisson's, with a mean and a dispersion in each class and column.
 
-The variance is mean + dispersion * mean**2, so a dispersion of 0 is Poisson. It is what a Poisson shows whose rate
-differs from row to row by a Gamma of shape 1 / dispersion.
+The variance is mean + dispersion * mean**2, so a dispersion of 0 is Poisson. It is a Poisson
+whose rate varies from row to row as a Gamma of shape 1 / dispersion.
 
 The mean has a conjugate prior with the weight of some rows that show the pooled mean. The dispersion is that of the
 moments (Anscombe, 1950), which is noisy in small classes: what goes beyond Poisson in a class is averaged with what
@@ -10,8 +10,8 @@ weighted compromise between own and common dispersions of Robinson and Smyth (20
 moments instead of likelihoods: so that counts of one pass suffice, and rows may be added and taken away.
 
 >>> tally = Moments(n=np.array([[40.0]]), mean=np.array([[5.0]]), m2=np.array([[585.0]]))  # a variance of 15
->>> law = NegativeBinomial().estimate(tally, how="mle")
->>> law.mean().item(), round(float(1 / law.shape.item()), 3)  # (15 - 5) / 5**2
+>>> distribution = NegativeBinomial().estimate(tally, how="mle")
+>>> distribution.mean().item(), round(float(1 / distribution.shape.item()), 3)  # (15 - 5) / 5**2
 (5.0, 0.4)
 """
 
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
+from candide import distributions
 from candide.conjugate.checks import refuse_cells
 from candide.conjugate.gamma import gamma_parameters, mode_events
 from candide.data.blocks import Floats
@@ -33,7 +33,7 @@ from candide.tally import Moments
 from candide.tally.base import divide_or_zero
 
 _MOST = 1e300  # a dispersion above it would make a shape of 0, which means that every count is 0
-_MIN_DISPERSION = 1e-10  # a dispersion below it is none: the law is Poisson to the last digits
+_MIN_DISPERSION = 1e-10  # a smaller dispersion is none: Poisson to the last digits
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,16 @@ class NegativeBinomial(EventModel):
     encoding = Identity(least=0.0)
     _has_leading_axes: ClassVar[bool] = True
 
-    sharing: float = 10.0  # the rows that the dispersion of all classes weighs against a class's own
+    sharing: float = 10.0  # the weight in rows of the common dispersion against a class's own
     prior: Prior | str | None = field(default=Gamma())
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.sharing) and self.sharing >= 0):
-            raise InputError(f"sharing: {self.sharing} is no weight", value=self.sharing, remedy="pass a number >= 0")
+            raise InputError(
+                f"sharing: {self.sharing} is not a valid weight", value=self.sharing, remedy="pass a number >= 0"
+            )
 
-    def _estimate(self, tally: Moments, prior: Prior | None, how: str) -> laws.NegativeBinomial:
+    def _estimate(self, tally: Moments, prior: Prior | None, how: str) -> distributions.NegativeBinomial:
         """Given the dispersion the mean over its Gamma's shape has a beta-prime posterior: (events + imaginary ones) /
         (rows + imaginary ones) is its mean, and with one event less and two dispersions more its mode.
 
@@ -96,16 +98,16 @@ class NegativeBinomial(EventModel):
         return np.where(tally.mean > 0, np.maximum(own, 0.0), np.maximum(common, 0.0))
 
     def information(self, tally: Moments) -> Floats | None:
-        from candide.tally.information import count_information
+        from candide.tally.association import count_information
 
-        law = self._estimate(tally, Gamma(), "mean")
-        decay = np.log1p(law.rate).min(initial=np.inf)  # of the tail, a count
+        distribution = self._estimate(tally, Gamma(), "mean")
+        decay = np.log1p(distribution.rate).min(initial=np.inf)  # of the tail, a count
 
         def log_density(x: Floats, j: slice) -> Floats:
-            some = laws.NegativeBinomial(law.shape[:, j], law.rate[:, j])
+            some = distributions.NegativeBinomial(distribution.shape[:, j], distribution.rate[:, j])
             return some.contributions(np.broadcast_to(x, (len(x), some.n_features))).transpose(1, 0, 2)
 
-        return count_information(tally.n, log_density, float(law.mean().max(initial=0.0)) + 40 / decay + 40)
+        return count_information(tally.n, log_density, float(distribution.mean().max(initial=0.0)) + 40 / decay + 40)
 
 
 def _gamma_parameters(prior: Prior | None, tally: Moments) -> tuple[Floats, Floats]:
@@ -116,10 +118,10 @@ def _gamma_parameters(prior: Prior | None, tally: Moments) -> tuple[Floats, Floa
     return gamma_parameters(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, default_shape=0.5)
 
 
-def _distribution(mean: Floats, dispersion: Floats) -> laws.NegativeBinomial:
+def _distribution(mean: Floats, dispersion: Floats) -> distributions.NegativeBinomial:
     """A mean of 0 is a shape of 0: then every count but 0 has probability 0."""
     mean, dispersion = np.broadcast_arrays(mean, np.clip(dispersion, _MIN_DISPERSION, _MOST))
     shape = np.where(mean > 0, 1.0 / dispersion, 0.0)
     with np.errstate(over="ignore"):  # a mean may be next to nothing
         rate = np.minimum(shape / np.where(mean > 0, mean, 1.0), sys.float_info.max)
-    return laws.NegativeBinomial(shape, np.where(mean > 0, rate, 1.0))
+    return distributions.NegativeBinomial(shape, np.where(mean > 0, rate, 1.0))

@@ -8,11 +8,11 @@ The predictive is negative binomial: the uncertainty of the rate widens it.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from candide import distributions as laws
+from candide import distributions
 from candide.conjugate.checks import refuse_cells, refuse_improper
 from candide.conjugate.gamma import gamma_evidence, gamma_parameters, gamma_rate
 from candide.data.blocks import Floats
@@ -20,9 +20,6 @@ from candide.encoding import Identity
 from candide.events.base import EventModel, Support
 from candide.priors import Gamma, Jeffreys, Prior, Uniform
 from candide.tally import Sums
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -43,43 +40,35 @@ class Poisson(EventModel):
     _has_leading_axes: ClassVar[bool] = True
     encoding = Identity(least=0.0)
     extra_sums = frozenset({"log_factorial"})
+    _information: ClassVar[str] = "poisson_information"
+    _association_test: ClassVar[str] = "total_test"
 
     prior: Prior | str | None = field(default=Gamma())
 
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> laws.Distribution:
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
         """A rate of 0 gives every count but 0 probability 0."""
         shape, rate = _gamma_parameters(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.total, "rate": rate + tally.n}
             refuse_cells(after["rate"] <= 0, f"no value, and {prior!r} is improper; use Gamma()")
-            return laws.NegativeBinomial(**after)
+            return distributions.NegativeBinomial(**after)
         estimate = gamma_rate(tally.total, tally.n, shape, rate, how)
         refuse_cells(
             ~np.isfinite(estimate), "no value to take a rate of; use estimate='predictive' or the prior Gamma()"
         )
-        return laws.Poisson(estimate)
+        return distributions.Poisson(estimate)
 
-    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> laws.Distribution:
+    def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> distributions.Distribution:
         own, rows = _gamma_parameters(self._resolve(None), tally)
         some = tally.n > 0
         shape, rate = np.where(some, 0.5, own) + tally.total, np.where(some, 0.0, rows) + tally.n
         refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
-        return laws.Poisson(rng.standard_gamma(shape) / rate)
+        return distributions.Poisson(rng.standard_gamma(shape) / rate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         shape, rate = _gamma_parameters(prior, tally)
         refuse_improper((shape <= 0) | (rate <= 0), prior)
         return gamma_evidence(tally.total, tally.n, shape, rate) - tally.log_factorial
-
-    def information(self, tally: Sums) -> Floats | None:
-        from candide.tally.information import poisson_information
-
-        return poisson_information(tally)
-
-    def association_test(self, tally: Sums) -> "AssociationTest":
-        from candide.tally.association import total_test
-
-        return total_test(tally)
 
 
 def _gamma_parameters(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:

@@ -1,8 +1,8 @@
-"""Whole: few different whole numbers, which may be amounts or codes. The counts say which.
+"""Whole: few different whole numbers, which may be amounts or codes; the counts decide.
 
-They are counted as levels, from which the moments of a number follow. Where a model is estimated, a column is Gaussian
-or categorical, whichever tells more of the class: the sum, over rows, of log p(class | value), each row by the law
-without it. So the two are compared by what they say of the class, and more parameters have no advantage.
+They are counted as levels, from which the moments of a number follow. When a model is estimated, a column is Gaussian
+or categorical, whichever predicts the class better: by the sum over rows of the leave-one-out log p(class | value).
+So more parameters have no advantage.
 
 >>> from candide.encoding import LevelEncoding as Values
 >>> from candide.data.labels import Labels
@@ -28,13 +28,13 @@ from candide.events.gaussian import Gaussian
 from candide.numerics import log_or_minus_inf
 from candide.tally import LevelTally, Moments
 
-_MIN_LOG_ODDS = 3.0  # nats by which categories must tell more, odds of twenty to one: what tells nothing stays a number
+_MIN_LOG_ODDS = 3.0  # by which categories must predict better, odds of twenty to one; else the column stays a number
 _MAX_CELLS = 1 << 22  # (class, level, class): beyond, a column is taken for a number
 
 
 @dataclass(frozen=True)
 class Whole(Categorical):
-    """Whole numbers of which there are few: an amount, or codes for categories.
+    """Few different whole numbers: an amount, or codes for categories.
 
     >>> import candide as cd
     >>> rows = {"floor": [1, 2, 3] * 20}
@@ -74,7 +74,7 @@ class Whole(Categorical):
 
 
 def _level_values(encoding: Any) -> Floats | None:
-    """The values of the levels; None where they are no numbers."""
+    """The values of the levels; None where they are not numbers."""
     try:
         return np.array([float(value) for value in encoding.labels.values])
     except (TypeError, ValueError, OverflowError):
@@ -91,7 +91,7 @@ def _moments_from_counts(columns: Sequence[tuple[Floats, Floats]]) -> Moments:
 
 
 def _are_codes(tally: LevelTally, values: Sequence[Floats | None]) -> list[bool]:
-    """Of each column whether its levels tell more of the class than its values do; some columns at a time."""
+    """Of each column whether its levels predict the class better than its values; some columns at a time."""
     n_classes, n_levels = len(tally.counts), int(np.diff(tally.offsets).max(initial=1))
     at_once, found = _MAX_CELLS // max(1, n_classes * n_classes * n_levels), [value is None for value in values]
     numbers = [j for j, value in enumerate(values) if value is not None]
@@ -104,7 +104,7 @@ def _are_codes(tally: LevelTally, values: Sequence[Floats | None]) -> list[bool]
 
 
 def _is_categorical_better(tally: LevelTally, values: Sequence[Any]) -> NDArray[np.bool_]:
-    """(feature,) whether levels tell more than numbers, by a row for each class and level that was counted."""
+    """(feature,) whether levels predict better than numbers, by a row for each class and level counted."""
     sizes, n_classes = np.diff(tally.offsets), len(tally.counts)
     y, level = np.divmod(np.arange(n_classes * sizes.max(initial=1)), sizes.max(initial=1))
     n, codes, x = (np.full((len(y), len(sizes)), empty) for empty in (0.0, -1.0, np.nan))

@@ -1,4 +1,4 @@
-"""Tallies: what the rows say before any prior is chosen. They add.
+"""Tallies: sufficient statistics of rows, before any prior is chosen. They add.
 
 >>> sorted(TALLIES)
 ['cells', 'comoments', 'levels', 'moments', 'sums', 'token_counts']
@@ -7,9 +7,8 @@
 from typing import TYPE_CHECKING
 
 from candide.data.blocks import Block, Csr
-from candide.tally.base import Tally, TallySpec
-from candide.tally.registry import TALLIES
-from candide.tally.registry import get_class as __getattr__  # noqa: F401  (a kind, when it is first asked for)
+from candide.tally.base import TALLIES, Tally, TallySpec
+from candide.tally.base import get_class as __getattr__  # noqa: F401  (a kind, imported at its first use)
 
 if TYPE_CHECKING:
     from candide.tally.cells import CellTally

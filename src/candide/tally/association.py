@@ -1,25 +1,41 @@
-"""Association: the classical tests that a column depends on the class, from tallies alone.
+"""Association of a column and the class, from tallies alone: classical tests, and mutual information in nats.
 
-Numbers: Welch's t of two classes (the second's mean against the first's), the F of the one-way analysis of variance
-of more. Levels: Pearson's chi-squared of the table. Counts: the chi-squared of the totals against the shares of the
-classes. Amounts: the likelihood ratio G of exponentials. Weights count as numbers of rows.
+Tests. Numbers: Welch's t of two classes (the second's mean against the first's), the F of the one-way analysis of
+variance of more. Levels: Pearson's chi-squared of the table. Counts: the chi-squared of the totals against the class
+proportions. Amounts: the likelihood ratio G of exponentials. Weights count as numbers of rows.
 
->>> tally = Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [3.0]]), np.array([[6.0], [6.0]]))
->>> [test.name, *(round(float(v[0]), 4) for v in (test.statistic, test.p_value))] if (
-...     test := mean_test(tally)
-... ) else None
-['t', 3.0, 0.024]
+Information. Levels and words: the plug-in value of the counted table, exact. Numbers: the information of the mixture that
+the tally describes (normals with each class's own mean and variance; Poissons; exponentials), by numerical integration
+of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread does no harm.
+
+>>> test = mean_test(Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [3.0]]), np.array([[6.0], [6.0]])))
+>>> test.name, test.statistic.round(4).item(), test.p_value.round(4).item()
+('t', 3.0, 0.024)
+>>> tally = LevelTally(np.array([[5.0, 0.0], [0.0, 5.0]]), np.array([0, 2]))
+>>> level_information(tally).round(6).tolist(), np.log(2).round(6).item()
+([0.693147], 0.693147)
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from candide import numerics
 from candide.data.blocks import Floats
 from candide.tally import LevelTally, Moments, Sums
 from candide.tally.base import divide_or_zero
+
+_CHUNK_CELLS = 1 << 15  # (node, class, feature) cells worked at once: they stay in cache
+_MAX_CLASSES = 256  # the work grows with their square
+_MAX_EVENTS = 4096  # counts up to which a sum over all of them is worth its while
+_Z = np.linspace(-8.5, 8.5, 341)  # of a standard normal: the trapezoid rule converges faster than any power
+_Z_WEIGHT = np.exp(-0.5 * _Z**2) / np.sqrt(2 * np.pi) * (_Z[1] - _Z[0])
+_U = np.linspace(-36.0, 4.5, 406)  # log of a standard exponential: a ratio of rates is a shift here
+_U_WEIGHT = np.exp(_U - np.exp(_U)) * (_U[1] - _U[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +82,8 @@ def _one_way(tally: Moments) -> AssociationTest:
         f = (between / (groups - 1)) / (within / (n - groups))
         f = np.where((between == 0) & (within == 0), 0.0, f)
         enough = (groups > 1) & (n > groups)
-        return AssociationTest(
-            "F", np.where(enough, f, np.nan), np.where(enough, fdtrc(groups - 1.0, n - groups, f), np.nan)
-        )
+        p = np.where(enough, fdtrc(groups - 1.0, n - groups, f), np.nan)
+        return AssociationTest("F", np.where(enough, f, np.nan), p)
 
 
 @association_test.register
@@ -83,12 +98,11 @@ def level_test(tally: LevelTally) -> AssociationTest:
 
 
 def total_test(tally: Sums) -> AssociationTest:
-    """Whether each class has the share of a column's total that it has of the rows."""
-    share, total = divide_or_zero(tally.n, tally.n.sum(axis=0)), tally.total.sum(axis=0)
-    expected = share * total
-    return _chi_squared(
-        "chi2", divide_or_zero((tally.total - expected) ** 2, expected).sum(axis=0), (share > 0).sum(axis=0) - 1
-    )
+    """Whether each class has the same proportion of a column's total as of the rows."""
+    proportion = _class_proportions(tally.n)
+    expected = proportion * tally.total.sum(axis=0)
+    statistic = divide_or_zero((tally.total - expected) ** 2, expected).sum(axis=0)
+    return _chi_squared("chi2", statistic, (proportion > 0).sum(axis=0) - 1)
 
 
 def rate_test(tally: Sums) -> AssociationTest:
@@ -104,3 +118,133 @@ def _chi_squared(name: str, statistic: Floats, df: Floats) -> AssociationTest:
 
     p = np.where(df > 0, chdtrc(np.maximum(df, 1), statistic), np.nan)
     return AssociationTest(name, np.where(df > 0, statistic, np.nan), p)
+
+
+@singledispatch
+def mutual_information(tally: Any) -> Floats | None:
+    """(feature,) information by the kind of tally; None where it depends on the event model."""
+    return None
+
+
+@mutual_information.register
+def level_information(tally: LevelTally) -> Floats:
+    """(feature,) of the table of classes and levels."""
+    n_class = np.repeat(tally.n, np.diff(tally.offsets), axis=1)
+    n_level, n = tally.counts.sum(axis=0), n_class.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # p / (p_class p_level) taken as one ratio: its log is small where the two are nearly independent
+        logs = np.log(tally.counts * n / (n_class * n_level))
+        cells = np.where(tally.counts > 0, tally.counts / n * logs, 0.0)
+    return np.maximum(tally.per_feature(cells.sum(axis=0, keepdims=True))[0], 0.0)
+
+
+def word_information(tally: Sums) -> Floats:
+    """(feature,) of the class and whether the next word is this one."""
+    others = np.maximum(tally.total.sum(axis=1, keepdims=True) - tally.total, 0.0)
+    pairs = np.stack([tally.total, others], axis=2).reshape(len(others), -1)
+    return level_information(LevelTally(pairs, np.arange(0, pairs.shape[1] + 1, 2)))
+
+
+@mutual_information.register
+def normal_information(tally: Moments) -> Floats | None:
+    """(feature,) of the mixture of normals; a class without any spread is a point that only it and its equals hold."""
+    sd = np.sqrt(divide_or_zero(tally.m2, tally.n))
+    return _mixture_information(
+        _class_proportions(tally.n),
+        lambda c, j: (tally.mean[c, j] + sd[c, j] * _Z[:, None], _Z_WEIGHT[:, None]),
+        lambda x, c, j: _log_normal(x, tally.mean[:, None, j], sd[:, None, j], sd[c, j] == 0),
+        len(_Z),
+    )
+
+
+def exponential_information(tally: Sums) -> Floats | None:
+    """(feature,) of the mixture of exponentials."""
+    rate = divide_or_zero(tally.n, tally.total)
+    if not (rate[tally.n > 0] > 0).all():
+        return None
+    safe = np.where(rate > 0, rate, 1.0)
+    return _mixture_information(
+        _class_proportions(tally.n),
+        lambda c, j: (np.exp(_U)[:, None] / safe[c, j], _U_WEIGHT[:, None]),
+        lambda x, c, j: np.log(safe[:, None, j]) - safe[:, None, j] * x,
+        len(_U),
+    )
+
+
+def poisson_information(tally: Sums) -> Floats | None:
+    """(feature,) of the mixture of Poissons; None where counts are too large to sum over."""
+    rate = divide_or_zero(tally.total, tally.n)
+    highest = float(rate.max(initial=0.0))
+
+    def log_density(x: Floats, j: slice) -> Floats:
+        return numerics.xlogy(x, rate[:, None, j]) - rate[:, None, j] - numerics.gammaln(x + 1.0)
+
+    return count_information(tally.n, log_density, highest + 12 * np.sqrt(highest) + 40)
+
+
+def count_information(n: Floats, log_density: Callable[[Floats, slice], Floats], last: float) -> Floats | None:
+    """(feature,) of a mixture of count distributions up to ``last``, beyond which there is next to nothing.
+
+    ``log_density`` gives (class, node, feature) log-probabilities at nodes (node, 1) of some of the features.
+    """
+    if not last <= _MAX_EVENTS:
+        return None
+    x = np.arange(int(last) + 1.0)[:, None]
+    return _mixture_information(
+        _class_proportions(n),
+        lambda c, j: (x, np.exp(log_density(x, j)[c])),
+        lambda x, c, j: log_density(x, j),
+        len(x),
+    )
+
+
+def _class_proportions(n: Floats) -> Floats:
+    return divide_or_zero(n, n.sum(axis=0))
+
+
+def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]) -> Floats:
+    """(class, node, feature). Without spread a density is infinite at its point, which has no width elsewhere."""
+    if sd.all():
+        z = (x - mean) / sd
+        return -0.5 * z * z - np.log(sd)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (x - mean) / sd
+        return np.where(sd > 0, -0.5 * z * z - np.log(sd), np.where((x == mean) & at_point, np.inf, -np.inf))
+
+
+def _mixture_information(
+    proportion: Floats,
+    nodes: Callable[[int, slice], tuple[Floats, Floats]],
+    log_density: Callable[[Floats, int, slice], Floats],
+    n_nodes: int,
+) -> Floats | None:
+    """Sum over classes c of share_c times the mean, under c, of KL(p(class | x) || proportion)."""
+    n_classes, n_features = proportion.shape
+    if n_classes > _MAX_CLASSES:
+        return None
+    out = np.zeros(n_features)
+    step = max(1, _CHUNK_CELLS // (n_classes * n_nodes))
+    for start in range(0, n_features, step):
+        j = slice(start, min(start + step, n_features))
+        for c in range(n_classes):
+            x, weight = nodes(c, j)
+            divergence = _divergence(log_density(x, c, j), proportion[:, None, j])
+            out[j] += proportion[c, j] * (weight * divergence).sum(axis=0)
+    return np.maximum(out, 0.0)
+
+
+def _divergence(log_density: Floats, proportion: Floats) -> Floats:
+    """(node, feature) KL(p(class | x) || proportion) from (class, node, feature) log-densities."""
+    point = np.isposinf(log_density)
+    if point.any():  # infinitely high: the classes that have the point share it, all others have none of it
+        log_density = np.where(point, 0.0, np.where(point.any(axis=0), -np.inf, log_density))
+    if not proportion.all():
+        log_density = np.where(proportion > 0, log_density, -np.inf)
+    top = log_density.max(axis=0)
+    nowhere = np.isneginf(top)
+    # exp() of the lowest is nought, as of -inf, and may be multiplied by it
+    below = np.maximum(log_density - np.where(nowhere, 0.0, top), -800.0)
+    joint = proportion * np.exp(below)
+    total = joint.sum(axis=0) + nowhere
+    joint *= below
+    return joint.sum(axis=0) / total - np.log(total)

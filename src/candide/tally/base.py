@@ -1,6 +1,6 @@
-"""What every tally is: a value that merges with ``+``, and has no hyper-parameter in it.
+"""Tally: a value that merges with ``+`` and holds no hyper-parameter, and the registry of tally kinds.
 
-A :class:`Spec` says how a block of columns is counted. It is *encoding*: change it and the data must be
+A :class:`TallySpec` defines how a block of columns is counted. It is *encoding*: change it and the data must be
 read again. Two tallies merge only when their specs agree.
 
 >>> spec = TallySpec.from_encoding("sums", Identity(least=0.0), 2, keep={"log_factorial"})
@@ -22,17 +22,18 @@ from candide.encoding.base import CodeMapping, Encoding
 from candide.encoding.identity import Identity
 from candide.errors import InputError, MergeError, NotCountedError
 from candide.kernels import threads
+from candide.registry import Registry
 
 MAX_SUM = 1e300  # of every number in a tally, and of the sums it stands for: a few of them still add up
-_CHUNK_VALUES = 1 << 21  # values transformed at a time: small beside any input worth the care
+_CHUNK_VALUES = 1 << 21  # values transformed at a time: small compared with any large input
 
 
 @dataclass(frozen=True)
 class TallySpec:
-    """Tally kind, encoding of each column, and what is kept: all that must be known to count it, on any engine."""
+    """Tally kind, encoding of each column, and extra sums: all that an engine needs to count a block."""
 
-    kind: str  # a key of tally.KINDS
-    encodings: tuple[Encoding, ...]  # one a column, all of which hold the same in their block
+    kind: str  # a key of TALLIES
+    encodings: tuple[Encoding, ...]  # one a column, of one kind of block
     extra_sums: frozenset[str] = frozenset()  # beyond the kind's sums: "log_factorial" (Sums), "fourth" (CoMoments)
     sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together, by their positions (Cells)
 
@@ -54,7 +55,7 @@ class TallySpec:
 
     @property
     def threshold(self) -> float | None:
-        """Where all that is tallied of a number is whether it lies above this, in every column."""
+        """The threshold of every column, where only whether a number lies above it is tallied."""
         return None if self.encoding is None else self.encoding.threshold
 
     @property
@@ -67,17 +68,19 @@ class TallySpec:
     @property
     def is_non_negative(self) -> bool:
         """Whether no value is negative."""
-        some = self.encodings if self.encoding is None else (self.encoding,)
-        return all(encoding.least is not None and encoding.least >= 0 for encoding in some)
+        return all(encoding.least is not None and encoding.least >= 0 for encoding in self._distinct_encodings)
 
     @property
     def has_transforms(self) -> bool:
-        """Whether a function of the values is tallied, and so a copy of them made."""
-        some = self.encodings if self.encoding is None else (self.encoding,)
-        return bool(self.extra_sums & {"log_factorial"}) or any(encoding.has_transform for encoding in some)
+        """Whether a function of the values is tallied, which needs a copy of them."""
+        return "log_factorial" in self.extra_sums or any(e.has_transform for e in self._distinct_encodings)
+
+    @property
+    def _distinct_encodings(self) -> tuple[Encoding, ...]:
+        return self.encodings if self.encoding is None else (self.encoding,)
 
     def tally_values(self, x: NDArray) -> NDArray:
-        """What is counted of a dense block: the block itself, where it holds no more than that."""
+        """The numbers of a dense block to tally: the block itself, where nothing is transformed."""
         if self.encoding is not None:
             return self.encoding.tally_values(x)
         if self.encodings[0].block_kind in ("codes", "scores"):
@@ -88,14 +91,14 @@ class TallySpec:
 class Tally:
     """Sufficient statistics of one block, per class: a commutative monoid; ``-`` is a partial inverse.
 
-    A kind is a frozen dataclass, and gives ``of``, ``empty``, ``__add__``, ``__sub__``, ``scale`` and ``pool``. The
-    rest follows where its state is arrays with an axis of classes before one of features.
+    A kind is a frozen dataclass that defines ``from_rows``, ``empty``, ``__add__``, ``__sub__``, ``scale`` and ``pool``.
+    The rest follows where its state is arrays with an axis of classes before one of features.
     """
 
-    encoding: ClassVar[Encoding] = Identity()  # of its columns, where an event model names no other
+    encoding: ClassVar[Encoding] = Identity()  # of its columns, unless the event model has another
     state: ClassVar[tuple[str, ...]]  # the names of its arrays (classes, ...)
     can_be_imprecise: ClassVar[bool] = False  # whether it has sums in which doubles may lose what is small
-    has_open_vocabulary: ClassVar[bool] = False  # whether its arrays are as long as what was met, which no plan says
+    has_open_vocabulary: ClassVar[bool] = False  # whether the length of its arrays depends on the rows
 
     @classmethod
     def from_rows(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec) -> Self:
@@ -143,7 +146,7 @@ class Tally:
         return self
 
     def find_too_large(self) -> tuple[int, int] | None:
-        """Return class and position of a number that is not finite or exceeds LARGEST; None if all can be kept.
+        """Return class and position of a number that is not finite or exceeds MAX_SUM; None if none does.
 
         Counting, merging, writing and reading files all use this bound, so whatever is counted can be saved and loaded.
         """
@@ -158,11 +161,11 @@ class Tally:
         yield from (a for name in self.state if (a := getattr(self, name)) is not None)
 
     def imprecise_features(self, scale: Floats) -> Codes:
-        """The features that spread so far beyond the (features,) scale of their values that doubles lose digits."""
+        """The features whose spread exceeds the (features,) scale of their values so far that doubles lose digits."""
         return np.empty(0, np.intp)
 
     def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
-        """This tally with a feature as another has counted it."""
+        """This tally with a feature of another tally of the same rows."""
         raise NotImplementedError
 
     def locate_cell(self, cell: int) -> tuple[int, int | None]:
@@ -170,34 +173,48 @@ class Tally:
         return cell, None
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a feature of a pooled tally, by name; a whole number says how many."""
+        """Figures of a feature of a pooled tally for display, by name; an integer is a number of things."""
         raise NotImplementedError
 
     def arrays(self) -> dict[str, NDArray]:
-        """The whole state, but for what follows from the spec."""
+        """The whole state, without what follows from the spec."""
         return {name: a for name in self.state if (a := getattr(self, name)) is not None}
 
     def rounding_residuals(self) -> dict[str, NDArray]:
-        """What rounding to doubles took from the state, where it is known: kept in files so that sums stay exact."""
+        """What rounding to doubles took from the state: stored in files so that sums stay exact."""
         return {}
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
-        """The shapes of what ``rest`` may give."""
+        """The shapes of the rounding residuals."""
         return {}
 
     def subtract_approximately(self, part: Self) -> Self:
-        """Self - part, to the rounding of doubles: quick where many are taken at once."""
+        """Self - part, to the rounding of doubles: fast for many parts at once."""
         return self - part
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
-        """The tally whose ``arrays``, and ``rest`` if it is there, these are."""
+        """The tally with these ``arrays`` and, where given, rounding residuals."""
         return cls(**arrays)
 
     def _map_arrays(self, change: Callable[[NDArray], NDArray]) -> Self:
         changed: Any = {name: change(a) for name in self.state if (a := getattr(self, name)) is not None}
         return replace(self, **changed)  # type: ignore[type-var]
+
+
+TALLIES: Registry[Tally] = Registry(
+    "candide.tally",
+    {
+        "cells": "CellTally",
+        "comoments": "CoMoments",
+        "levels": "LevelTally",
+        "moments": "Moments",
+        "sums": "Sums",
+        "token_counts": "TokenCounts",
+    },
+)
+get_class = TALLIES.get_class
 
 
 @dataclass(frozen=True)
@@ -231,7 +248,7 @@ def tally_by_parts(
 
 
 def is_too_large(array: NDArray) -> bool:
-    """Whether some number of an array is not finite, or exceeds LARGEST."""
+    """Whether some number of an array is not finite, or exceeds MAX_SUM."""
     return bool(array.size) and not (array.min() >= -MAX_SUM and array.max() <= MAX_SUM)  # NaN fails both
 
 
@@ -251,12 +268,9 @@ def sum_class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats
 
 def negative_value_error(value: float, *, is_sparse: bool = False) -> InputError:
     """The error of an amount below zero."""
-    if is_sparse:
-        what = f"negative value {value:g} in a sparse matrix, whose columns are counts"
-        remedy = "pass values >= 0, or X.toarray() for columns of measurements"
-        return InputError(what, value=value, remedy=remedy)
-    what = f"negative value {value:g} in data that are counts or amounts"
-    return InputError(what, value=value, remedy="pass values >= 0")
+    where = "a sparse matrix, whose columns are counts" if is_sparse else "data that are counts or amounts"
+    remedy = "pass values >= 0, or X.toarray() for columns of measurements" if is_sparse else "pass values >= 0"
+    return InputError(f"negative value {value:g} in {where}", value=value, remedy=remedy)
 
 
 def divide_or_zero(a: NDArray, b: NDArray) -> Floats:
@@ -273,10 +287,8 @@ def move_classes(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
 
 def check_same_shape(a: NDArray, b: NDArray) -> None:
     if a.shape != b.shape:
-        raise MergeError(
-            f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features)",
-            remedy="unite their labels and levels first",
-        )
+        what = f"these tallies differ in shape, {a.shape} and {b.shape} (classes, features)"
+        raise MergeError(what, remedy="unite their labels and levels first")
 
 
 def subtract_weights(whole: Floats, part: Floats) -> Floats:

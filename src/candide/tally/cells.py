@@ -1,8 +1,9 @@
 """Cells: the weight of each combination of levels of some columns, for several sets of columns.
 
-A set is a tuple of positions of columns, all sets of as many. Its cells are numbered as a table is that is read row by
-row, the last column fastest; those of all sets stand one after another.
+A set is a tuple of column positions; all sets have the same length. Its cells are numbered row by row, the last column
+fastest; the cells of all sets follow one another.
 
+>>> from candide import encoding as encode
 >>> codes, y = np.array([[0, 1, 0], [1, 1, 2], [1, 0, -1]]), np.array([0, 0, 1])
 >>> spec = TallySpec("cells", tuple(map(encode.LevelEncoding.from_size, (2, 2, 3))), sets=((0, 1), (1, 2)))
 >>> tally = CellTally.from_rows(codes, y, n_classes=2, spec=spec)
@@ -11,27 +12,18 @@ row, the last column fastest; those of all sets stand one after another.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import encoding as encode
 from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
-from candide.encoding import CodeMapping, Encoding
-from candide.tally.base import (
-    Tally,
-    TallySpec,
-    broadcast_by_class,
-    check_same_shape,
-    move_classes,
-    subtract_weights,
-    tally_by_parts,
-)
-from candide.tally.levels import LevelTally, offsets_from_sizes
+from candide.encoding import CodeMapping
+from candide.tally.base import TallySpec, move_classes, tally_by_parts
+from candide.tally.levels import CountTally, LevelTally, offsets_from_sizes
 
 
 @dataclass(frozen=True)
@@ -108,11 +100,7 @@ class CellLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class CellTally(Tally):
-    encoding: ClassVar[Encoding] = encode.LevelEncoding()
-    state: ClassVar[tuple[str, ...]] = ("counts",)
-
-    counts: Floats  # (classes, cells of all sets)
+class CellTally(CountTally):
     layout: CellLayout
 
     @classmethod
@@ -147,21 +135,6 @@ class CellTally(Tally):
         """(classes, sets) weight of the rows in which no value of the set is absent."""
         return self.to_level_tally.n
 
-    def __add__(self, other: Self) -> Self:
-        check_same_shape(self.counts, other.counts)
-        return replace(self, counts=self.counts + other.counts)
-
-    def __sub__(self, part: Self) -> Self:
-        return replace(self, counts=subtract_weights(self.counts, part.counts))
-
-    def scale(self, factor: float | Floats) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
-        return replace(self, counts=self.counts * broadcast_by_class(factor, 2))
-
-    def pool(self) -> Self:
-        """The tally of all rows as if they were of one class."""
-        return replace(self, counts=self.counts.sum(axis=0, keepdims=True))
-
     def select_features(self, features: Codes) -> Self:
         """The tally of some of the sets."""
         return type(self)(self.to_level_tally.select_features(features).counts, self.layout.select_sets(features))
@@ -170,7 +143,6 @@ class CellTally(Tally):
         return self.to_level_tally.locate_cell(cell)
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a set of a pooled tally."""
         return {"cell": int(np.diff(self.layout.offsets)[j])}
 
     def seen_levels(self) -> list[NDArray[np.bool_]]:
@@ -184,16 +156,15 @@ class CellTally(Tally):
         return found
 
     def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
-        """The tally of some of the levels of each column."""
         keep = np.ones(self.layout.n_cells, bool)
         for s, columns in enumerate(self.layout.sets):
             own = slice(*self.layout.offsets[s : s + 2])
             for i, j in enumerate(columns):
                 keep[own] &= levels[j][self.layout.levels[i, own]]
-        return type(self)(self.counts[:, keep], CellLayout(self.layout.sets, tuple(int(some.sum()) for some in levels)))
+        sizes = tuple(int(mask.sum()) for mask in levels)
+        return type(self)(self.counts[:, keep], CellLayout(self.layout.sets, sizes))
 
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
-        """Move each class, and each column's levels, to their codes in larger sets."""
         counts = move_classes(self.counts, classes, n_classes)
         if not moves:
             return type(self)(counts, self.layout)
@@ -202,8 +173,7 @@ class CellTally(Tally):
         out = np.zeros((n_classes, wider.n_cells))
         for s, columns in enumerate(self.layout.sets):
             old = slice(*self.layout.offsets[s : s + 2])
-            cell = np.ravel_multi_index(
-                tuple(to[j][self.layout.levels[i, old]] for i, j in enumerate(columns)), wider.shape[s]
-            )
+            levels = tuple(to[j][self.layout.levels[i, old]] for i, j in enumerate(columns))
+            cell = np.ravel_multi_index(levels, wider.shape[s])
             out[:, wider.offsets[s] + cell] = counts[:, old]
         return type(self)(out, wider)

@@ -1,9 +1,9 @@
 """CoMoments: weight, mean and scatter matrix of a group of columns, per class.
 
 A row counts whole or not at all: one with an absent value in the group is left out of the group's tally (the complete
-cases), because a scatter matrix put together from different rows need not be one. Where ``Spec.keep`` names the
+cases), because a scatter matrix put together from different rows need not be one. Where ``TallySpec.extra_sums`` has
 ``fourth`` the sums of x_j^2 x_k and x_j^2 x_k^2 about the mean are kept as well; with them Ledoit and Wolf's shrinkage
-needs no second look at the data.
+needs no second pass over the data.
 
 >>> X, y = np.array([[1.0, 2.0], [3.0, 6.0], [np.nan, 1.0], [4.0, 4.0]]), np.array([0, 0, 0, 1])
 >>> count = lambda rows: CoMoments.from_rows(X[rows], y[rows], n_classes=2)
@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Csr, Floats
 from candide.errors import InputTypeError, MergeError
-from candide.kernels import threads
+from candide.kernels import powers, threads
 from candide.numerics import two_sum
-from candide.tally import exact_products as products_of
 from candide.tally.base import (
     TalliedRows,
     Tally,
@@ -37,15 +36,19 @@ from candide.tally.base import (
     subtract_weights,
 )
 from candide.tally.moments import ROUNDING_SHARE, Moments
-from candide.tally.noise import NoisyTally
-from candide.tally.precision import IMPRECISE_RATIO, estimate_scale, is_mean_imprecise
+from candide.tally.precision import IMPRECISE_RATIO, ExactSums, estimate_scale, is_mean_imprecise
 from candide.tally.scatter import (
+    N_RESIDUALS,
     bound_covariances,
     check_fourth_moments,
     check_remaining_scatter,
+    comoments_from_sums,
+    drift_residuals,
     embed_matrix,
     fourth_moment_gain,
     outer_product,
+    residuals_of_sums,
+    sums_from_comoments,
     symmetric_from_lower,
     third_moment_gain,
 )
@@ -56,7 +59,7 @@ _MAX_SINGLE_ROWS = 64  # rows far from the others that are counted one by one; m
 
 
 @dataclass(frozen=True, eq=False)
-class CoMoments(NoisyTally, Tally):
+class CoMoments(ExactSums):
     state: ClassVar[tuple[str, ...]] = ("weight", "mean", "scatter", "third", "fourth")
 
     weight: Floats  # (classes, 1) of the rows without an absent value
@@ -79,7 +82,9 @@ class CoMoments(NoisyTally, Tally):
         def part(rows: slice) -> Any:
             found: dict[int, Any] = {}
             w = None if weight is None else weight[rows]
-            with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say
+            with np.errstate(
+                invalid="ignore", over="ignore"
+            ):  # what is not finite stays so, and the engine reports where
                 for c, x, wx in _chunks_by_class(block[rows], y[rows], w, n_classes):
                     x, wx = _complete_rows(spec.tally_values(x), wx)
                     if len(x):
@@ -127,7 +132,7 @@ class CoMoments(NoisyTally, Tally):
         if is_mean_imprecise(mean, scale).any():  # the rounding of the mean shows: keep what it took
             drift = n * took
             drift[varying] += x.sum(axis=0) if w is None else w @ x
-            out.__dict__["_rest"] = products_of.drift_residuals(mean, drift)[None]
+            out.__dict__["_rest"] = drift_residuals(mean, drift)[None]
             return cls._from_sums(out.sums, out.third, out.fourth)
         return out
 
@@ -145,7 +150,7 @@ class CoMoments(NoisyTally, Tally):
 
     @classmethod
     def _from_sums(cls, sums: Floats, third: Floats | None = None, fourth: Floats | None = None) -> Self:
-        weight, mean, scatter = products_of.comoments_from_sums(sums)
+        weight, mean, scatter = comoments_from_sums(sums)
         root = np.sqrt(np.maximum(np.einsum("cjj->cj", sums[:, 1:, 1:, 0]), 0.0))
         scatter[np.abs(scatter) <= ROUNDING_SHARE * outer_product(root, root)] = 0.0
         np.einsum("cjj->cj", scatter)[:] = np.maximum(np.einsum("cjj->cj", scatter), 0.0)
@@ -156,14 +161,9 @@ class CoMoments(NoisyTally, Tally):
     @cached_property
     def sums(self) -> Floats:
         """(classes, 1 + features, 1 + features, part) the sums of w z z' with z = (1, x): what adds."""
-        sums = products_of.sums_from_comoments(self.weight, self.mean, self.scatter, self.__dict__.get("_rest"))
+        sums = sums_from_comoments(self.weight, self.mean, self.scatter, self.__dict__.get("_rest"))
         last = self.__dict__.get("_last")
-        return sums if last is None else products_of.add_last_residuals(sums, last)
-
-    @property
-    def _has_residuals(self) -> bool:
-        """Whether the sums hold more than weight, mean and scatter."""
-        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last", "_noise"))
+        return sums if last is None else powers.add_last_residuals(sums, last)
 
     def _needs_exact_sum(self, other: Self) -> bool:
         """Whether a sum or a difference needs exact arithmetic: where doubles lose digits of one of the two."""
@@ -190,7 +190,7 @@ class CoMoments(NoisyTally, Tally):
 
     @property
     def n(self) -> Floats:
-        """(classes, features) weight of the rows counted, alike for all features."""
+        """(classes, features) weight of the rows counted, the same for all features."""
         return np.broadcast_to(self.weight, self.mean.shape)
 
     @property
@@ -206,14 +206,14 @@ class CoMoments(NoisyTally, Tally):
         self._check_compatible(other)
         if not self._needs_exact_sum(other):
             return self._chan(other)
-        sums, noise = products_of.add_sums(self.sums, other.sums), self.noise + other.noise
+        sums, noise = powers.add_sums(self.sums, other.sums), self.noise + other.noise
         if self.third is None:
             return self._from_sums(sums).with_noise(noise)
         rough = self._chan(other)
         return self._from_sums(sums, rough.third, rough.fourth).with_noise(noise)
 
     def add_approximately(self, other: Self) -> Self:
-        """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
+        """Self + other, in doubles where neither holds more: of slices of one block, which are spread in the same way."""
         return self + other if self._has_residuals or other._has_residuals else self._chan(other)
 
     def _chan(self, other: Self) -> Self:
@@ -228,27 +228,26 @@ class CoMoments(NoisyTally, Tally):
                 scatter += outer_product(gap, gap, share * self.weight)
             if self.third is None or other.third is None or self.fourth is None or other.fourth is None:
                 return type(self)(weight, mean, scatter)
-            here, there = (np.where(t.weight > 0, t.mean - mean, 0.0) for t in (self, other))
-            third = self.third + third_moment_gain(self, here) + other.third + third_moment_gain(other, there)
-            fourth = self.fourth + fourth_moment_gain(self, here) + other.fourth + fourth_moment_gain(other, there)
+            a, b = (np.where(t.weight > 0, t.mean - mean, 0.0) for t in (self, other))
+            third = self.third + third_moment_gain(self, a) + other.third + third_moment_gain(other, b)
+            fourth = self.fourth + fourth_moment_gain(self, a) + other.fourth + fourth_moment_gain(other, b)
         return type(self)(weight, mean, scatter, third, fourth)
 
     def __sub__(self, part: Self) -> Self:
-        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         self._check_compatible(part)
         if not self._needs_exact_sum(part):
             return self.subtract_approximately(part)
         weight = subtract_weights(self.weight, part.weight)
-        sums = products_of.subtract_sums(self.sums, part.sums)
+        sums = powers.subtract_sums(self.sums, part.sums)
         sums[weight[:, 0] == 0] = 0.0
-        _, mean, scatter = products_of.comoments_from_sums(sums)
+        _, mean, scatter = comoments_from_sums(sums)
         whole, gone, n = self.to_moments(), part.to_moments(), np.broadcast_to(weight, mean.shape)
         spread = np.einsum("cjj->cj", scatter).copy()
         settled, m2 = whole.remaining_moments(gone, n, mean, spread)
         gross = np.where(weight[:, :, None] > 0, scatter, subtract_sums(self.scatter, part.scatter))
         check_remaining_scatter(gross, weight, part.weight, whole.rounding_slack(gone, n))
         if (settled != mean).any() or (m2 != spread).any():
-            sums = products_of.sums_from_comoments(weight, settled, bound_covariances(scatter, m2))
+            sums = sums_from_comoments(weight, settled, bound_covariances(scatter, m2))
         noise = whole.remaining_noise(gone, n, np.einsum("cjj->cj", sums[:, 1:, 1:, 0]))
         return self._restore_higher_moments(part, self._from_sums(sums)).with_noise(noise)
 
@@ -261,51 +260,36 @@ class CoMoments(NoisyTally, Tally):
         lift = outer_product(gap, gap, part.weight * divide_or_zero(self.weight, weight))
         scatter = subtract_sums(self.scatter, part.scatter) - lift
         check_remaining_scatter(scatter, weight, part.weight, whole.rounding_slack(gone, left.n))
-        return self._restore_higher_moments(
-            part, type(self)(weight.copy(), left.mean, bound_covariances(scatter, left.m2))
-        )
+        rest = type(self)(weight.copy(), left.mean, bound_covariances(scatter, left.m2))
+        return self._restore_higher_moments(part, rest)
 
     def _restore_higher_moments(self, part: Self, left: Self) -> Self:
         """What is left without ``part``, with its third and fourth moments where they are kept."""
         if self.third is None or part.third is None or self.fourth is None or part.fourth is None:
             return left
-        there = np.where(part.weight > 0, part.mean - self.mean, 0.0)
-        here = np.where(left.weight > 0, left.mean - self.mean, 0.0)
-        some = (left.weight > 0)[:, :, None]
-        third = np.where(
-            some, self.third - (part.third + third_moment_gain(part, there)) - third_moment_gain(left, here), 0.0
-        )
-        fourth = (
-            self.fourth
-            - (part.fourth + fourth_moment_gain(part, there))
-            - fourth_moment_gain(replace(left, third=third), here)
-        )
+        part_shift = np.where(part.weight > 0, part.mean - self.mean, 0.0)
+        left_shift = np.where(left.weight > 0, left.mean - self.mean, 0.0)
+        has_rows = (left.weight > 0)[:, :, None]
+        third = self.third - (part.third + third_moment_gain(part, part_shift)) - third_moment_gain(left, left_shift)
+        third = np.where(has_rows, third, 0.0)
+        fourth = self.fourth - (part.fourth + fourth_moment_gain(part, part_shift))
+        fourth = fourth - fourth_moment_gain(replace(left, third=third), left_shift)
         check_fourth_moments(self.fourth, left, part.weight)
-        out = replace(left, third=third, fourth=np.where(some, np.maximum(fourth, 0.0), 0.0))
+        out = replace(left, third=third, fourth=np.where(has_rows, np.maximum(fourth, 0.0), 0.0))
         out.__dict__.update({"sums": left.sums} if left._has_residuals else {})
         return out
 
     def scale(self, factor: float | Floats) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
         weight = self.weight * broadcast_by_class(factor, 2)
         mean = np.where(weight > 0, self.mean, 0.0)
-        rest = (
-            None if a is None else a * broadcast_by_class(factor, a.ndim)
-            for a in (self.scatter, self.third, self.fourth)
-        )
-        out = type(self)(weight, mean, *rest)  # type: ignore[arg-type]
+        matrices = {"scatter": self.scatter, "third": self.third, "fourth": self.fourth}
+        scaled = {name: a * broadcast_by_class(factor, 3) for name, a in matrices.items() if a is not None}
+        out = type(self)(weight, mean, **scaled)
         if self._has_residuals:
-            out.__dict__["sums"] = products_of.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
-        return out.with_noise(self.noise * broadcast_by_class(factor, np.ndim(self.noise)))
-
-    def _map_arrays(self, change: Any) -> Self:
-        out = super()._map_arrays(change)
-        if self._has_residuals:
-            out.__dict__["sums"] = change(self.sums)
-        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
+            out.__dict__["sums"] = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
+        return out._with_scaled_noise(self.noise, factor)
 
     def pool(self) -> Self:
-        """The tally of all rows as if they were of one class."""
         nothing = self._map_arrays(lambda a: np.zeros((1, *a.shape[1:])))
         return reduce(add, (self.select_classes(np.array([c])) for c in range(len(self.weight))), nothing)
 
@@ -322,7 +306,6 @@ class CoMoments(NoisyTally, Tally):
         return cell % max(1, self.mean.shape[1]), None
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
 
     def arrays(self) -> dict[str, NDArray]:
@@ -340,18 +323,16 @@ class CoMoments(NoisyTally, Tally):
             return {}
         lower = np.tril_indices(self.mean.shape[1] + 1)
         state = self.weight, self.mean, self.scatter
-        rest = products_of.residuals_of_sums(self.sums, *state)
-        last = products_of.last_residuals(self.sums, products_of.sums_from_comoments(*state, rest))[:, *lower]
-        rest = rest[:, *lower]
-        found = {"rest": rest.reshape(len(rest), products_of.N_RESIDUALS * len(lower[0])), "last": last}
-        return {name: a for name, a in found.items() if a.any()} | self.noise_arrays()
+        rest = residuals_of_sums(self.sums, *state)
+        last = powers.last_residuals(self.sums, sums_from_comoments(*state, rest))
+        return self._residual_arrays(rest=rest[:, *lower], last=last[:, *lower])
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
         q = spec.n_features + 1
         cells = q * (q + 1) // 2
         noise = (n_classes, spec.n_features)
-        return {"rest": (n_classes, products_of.N_RESIDUALS * cells), "last": (n_classes, cells), "noise": noise}
+        return {"rest": (n_classes, N_RESIDUALS * cells), "last": (n_classes, cells), "noise": noise}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
@@ -363,10 +344,9 @@ class CoMoments(NoisyTally, Tally):
             state |= {"third": third, "fourth": symmetric_from_lower(arrays["fourth"], p)}
         out = cls(**state)
         if "rest" in arrays:
-            each = arrays["rest"].reshape(len(mean), -1, products_of.N_RESIDUALS)
-            out.__dict__["_rest"] = np.stack(
-                [symmetric_from_lower(each[..., i], p + 1) for i in range(products_of.N_RESIDUALS)], axis=-1
-            )
+            rest = arrays["rest"].reshape(len(mean), -1, N_RESIDUALS)
+            matrices = [symmetric_from_lower(rest[..., i], p + 1) for i in range(N_RESIDUALS)]
+            out.__dict__["_rest"] = np.stack(matrices, axis=-1)
         if "last" in arrays:
             out.__dict__["_last"] = symmetric_from_lower(arrays["last"], p + 1)
         return out.with_noise(arrays.get("noise", 0.0))
@@ -374,10 +354,8 @@ class CoMoments(NoisyTally, Tally):
     def _check_compatible(self, other: Self) -> None:
         check_same_shape(self.mean, other.mean)
         if (self.third is None) != (other.third is None):
-            raise MergeError(
-                "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not",
-                remedy="count both with the same shrinkage",
-            )
+            what = "one of these tallies keeps the fourth moments of shrinkage='ledoit-wolf' and the other does not"
+            raise MergeError(what, remedy="count both with the same shrinkage")
 
 
 def _chunks_by_class(

@@ -3,9 +3,8 @@
 Bernoulli columns, categories, bins and the class prior itself are counted this way.
 
 >>> codes, y = np.array([[0, 2], [1, -1], [1, 0]]), np.array([0, 0, 1])
->>> tally = LevelTally.from_rows(
-...     codes, y, n_classes=2, spec=TallySpec("levels", tuple(map(encode.LevelEncoding.from_size, (2, 3))))
-... )
+>>> spec = TallySpec("levels", tuple(map(encode.LevelEncoding.from_size, (2, 3))))
+>>> tally = LevelTally.from_rows(codes, y, n_classes=2, spec=spec)
 >>> tally.counts.tolist()
 [[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0]]
 >>> tally.n.tolist()  # -1 is an absent value: class 0 has two rows, and one value of feature 1
@@ -13,7 +12,7 @@ Bernoulli columns, categories, bins and the class prior itself are counted this 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -37,11 +36,34 @@ from candide.tally.base import (
 
 
 @dataclass(frozen=True, eq=False)
-class LevelTally(Tally):
+class CountTally(Tally):
+    """A tally whose state is weights of codes, which add number by number."""
+
     encoding: ClassVar[Encoding] = encode.LevelEncoding()
     state: ClassVar[tuple[str, ...]] = ("counts",)
 
-    counts: Floats  # (classes, levels of all features, one after another)
+    counts: Floats  # (classes, levels of all features, or cells of all sets, one after another)
+
+    def __add__(self, other: Self) -> Self:
+        self._check_compatible(other)
+        return replace(self, counts=self.counts + other.counts)
+
+    def __sub__(self, part: Self) -> Self:
+        self._check_compatible(part)
+        return replace(self, counts=subtract_weights(self.counts, part.counts))
+
+    def _check_compatible(self, other: Self) -> None:
+        check_same_shape(self.counts, other.counts)
+
+    def scale(self, factor: float | Floats) -> Self:
+        return replace(self, counts=self.counts * broadcast_by_class(factor, 2))
+
+    def pool(self) -> Self:
+        return replace(self, counts=self.counts.sum(axis=0, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class LevelTally(CountTally):
     offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
 
     @classmethod
@@ -60,17 +82,15 @@ class LevelTally(Tally):
                 assert not isinstance(x, Csr)
                 return cls(kernels.level_counts(spec.tally_values(x), y[rows], w, n_classes, offsets), offsets)
             if isinstance(x, Csr):
-                above, low = kernels.csr_sums(
-                    x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features, threshold
-                )
+                sparse = x.data, x.indices, x.indptr
+                above, low = kernels.csr_sums(*sparse, y[rows], w, n_classes, x.n_features, threshold)
                 n = sum_class_weights(y[rows], w, n_classes)[:, None]
             else:
                 n, above, low = kernels.dense_sums(x, y[rows], w, n_classes, threshold)
             if np.isnan(low):
                 above[...] = np.inf  # shows as a non-finite count, as an infinity does in every tally
-            return cls(
-                np.stack([np.maximum(n - above, 0.0), above], axis=2).reshape(n_classes, 2 * spec.n_features), offsets
-            )
+            counts = np.stack([np.maximum(n - above, 0.0), above], axis=2)
+            return cls(counts.reshape(n_classes, 2 * spec.n_features), offsets)
 
         return tally_by_parts(part, block, spec)
 
@@ -86,32 +106,19 @@ class LevelTally(Tally):
 
     def per_feature(self, values: Floats) -> Floats:
         """Sum (classes, levels) values over the levels of each feature."""
-        some = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
-        out = np.zeros((len(values), len(some)))
-        if some.any():
-            out[:, some] = np.add.reduceat(values, self.offsets[:-1][some], axis=1)
+        has_levels = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
+        out = np.zeros((len(values), len(has_levels)))
+        if has_levels.any():
+            out[:, has_levels] = np.add.reduceat(values, self.offsets[:-1][has_levels], axis=1)
         return out
 
-    def __add__(self, other: Self) -> Self:
-        self._check_same_levels(other)
-        return type(self)(self.counts + other.counts, self.offsets)
-
-    def __sub__(self, part: Self) -> Self:
-        self._check_same_levels(part)
-        return type(self)(subtract_weights(self.counts, part.counts), self.offsets)
-
-    def _check_same_levels(self, other: Self) -> None:
-        check_same_shape(self.counts, other.counts)
+    def _check_compatible(self, other: Self) -> None:
+        super()._check_compatible(other)
         if not np.array_equal(self.offsets, other.offsets):
             what = "these tallies have different numbers of levels per feature"
             raise MergeError(what, remedy="unite their levels first")
 
-    def scale(self, factor: float | Floats) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
-        return type(self)(self.counts * broadcast_by_class(factor, 2), self.offsets)
-
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
-        """Move each class, and each feature's levels, to their codes in larger sets."""
         counts = move_classes(self.counts, classes, n_classes)
         if not moves:
             return type(self)(counts, self.offsets)
@@ -129,7 +136,6 @@ class LevelTally(Tally):
         return type(self)(counts, offsets)
 
     def select_features(self, features: Codes) -> Self:
-        """The tally of some of the features."""
         sizes = np.diff(self.offsets)[features]
         offsets = offsets_from_sizes(sizes)
         place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][features] - offsets[:-1], sizes)
@@ -139,21 +145,14 @@ class LevelTally(Tally):
         return np.split(self.counts.any(axis=0), self.offsets[1:-1])
 
     def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
-        """The tally of some of the levels of each feature."""
-        return type(self)(
-            self.counts[:, np.concatenate(levels)], offsets_from_sizes([int(some.sum()) for some in levels])
-        )
+        offsets = offsets_from_sizes([int(mask.sum()) for mask in levels])
+        return type(self)(self.counts[:, np.concatenate(levels)], offsets)
 
     def locate_cell(self, cell: int) -> tuple[int, int | None]:
         feature = int(np.searchsorted(self.offsets, cell, "right")) - 1
         return feature, cell - int(self.offsets[feature])
 
-    def pool(self) -> Self:
-        """The tally of all rows as if they were of one class."""
-        return self._map_arrays(lambda a: a.sum(axis=0, keepdims=True))
-
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a feature of a pooled tally."""
         return {"level": int(self.offsets[j + 1] - self.offsets[j])}
 
     @classmethod

@@ -30,7 +30,6 @@ from candide.errors import NotCountedError
 from candide.kernels import powers
 from candide.tally.base import (
     TalliedRows,
-    Tally,
     TallySpec,
     broadcast_by_class,
     check_same_shape,
@@ -39,19 +38,24 @@ from candide.tally.base import (
     subtract_weights,
     tally_by_parts,
 )
-from candide.tally.noise import LOST_SHARE, NoisyTally, check_not_lost, significant_noise
-from candide.tally.precision import IMPRECISE_RATIO, estimate_scale, is_mean_imprecise
+from candide.tally.precision import (
+    IMPRECISE_RATIO,
+    LOST_SHARE,
+    ExactSums,
+    check_not_lost,
+    estimate_scale,
+    is_mean_imprecise,
+    significant_noise,
+)
 
 _EPS = 4 * np.finfo(np.float64).eps
-_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes hardly any time
 _NOISE = 1e-14  # and so much where the sums of a large block were rounded to doubles
-
-
 ROUNDING_SHARE = 2.0**-130  # of the sum of squares: what rounding leaves; values an ulp apart have 2^-107 of it
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(NoisyTally, Tally):
+class Moments(ExactSums):
     state: ClassVar[tuple[str, ...]] = ("n", "mean", "m2")
     can_be_imprecise: ClassVar[bool] = True
 
@@ -105,10 +109,8 @@ class Moments(NoisyTally, Tally):
 
     def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            far = (divide_or_zero(self.m2, self.n) > (IMPRECISE_RATIO * scale) ** 2) | is_mean_imprecise(
-                self.mean, scale
-            )
-            return np.flatnonzero(far.any(axis=0))
+            far = divide_or_zero(self.m2, self.n) > (IMPRECISE_RATIO * scale) ** 2
+            return np.flatnonzero((far | is_mean_imprecise(self.mean, scale)).any(axis=0))
 
     def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
@@ -122,11 +124,6 @@ class Moments(NoisyTally, Tally):
         last = self.__dict__.get("_last")
         return sums if last is None else powers.add_last_residuals(sums, last)
 
-    @property
-    def _has_residuals(self) -> bool:
-        """Whether the sums hold more than weight, mean and spread."""
-        return not self.__dict__.keys().isdisjoint(("sums", "_rest", "_last", "_noise"))
-
     @classmethod
     def empty(cls, n_classes: int, spec: TallySpec) -> Self:
         zero = np.zeros((n_classes, spec.n_features))
@@ -137,14 +134,13 @@ class Moments(NoisyTally, Tally):
         return self._from_sums(powers.add_sums(self.sums, other.sums)).with_noise(self.noise + other.noise)
 
     def add_approximately(self, other: Self) -> Self:
-        """Self + other, in doubles where neither holds more: of slices of one block, which spread alike."""
+        """Self + other, in doubles where neither holds more: of slices of one block, which are spread in the same way."""
         if self._has_residuals or other._has_residuals:
             return self + other
         check_same_shape(self.n, other.n)
         return type(self)(*_chan((self.n, self.mean, self.m2), (other.n, other.mean, other.m2)))
 
     def __sub__(self, part: Self) -> Self:
-        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         n = subtract_weights(self.n, part.n)
         sums = powers.subtract_sums(self.sums, part.sums)
         sums[n == 0] = 0.0
@@ -167,7 +163,7 @@ class Moments(NoisyTally, Tally):
         """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
         natural = _variance(n, mean, np.maximum(m2, 0.0))
-        if "_noise" in self.__dict__:  # else what looks as if it was never counted was not
+        if "_noise" in self.__dict__:  # else the check below names values that were never counted
             self._check_lost(part, n, mean, natural)
         self._check_remaining(part, n, gap, m2)
         self._check_lost(part, n, mean, natural)
@@ -217,16 +213,13 @@ class Moments(NoisyTally, Tally):
         return 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
 
     def scale(self, factor: float | Floats) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
         sums = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
-        return self._from_sums(sums).with_noise(self.noise * broadcast_by_class(factor, np.ndim(self.noise)))
+        return self._from_sums(sums)._with_scaled_noise(self.noise, factor)
 
     def pool(self) -> Self:
-        """The tally of all rows as if they were of one class."""
         return type(self)(*_pool_state(self.n, self.mean, self.m2))
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.mean[0, j]), "sd": float(np.sqrt(self.m2[0, j] / self.n[0, j]))}
 
     def rounding_residuals(self) -> dict[str, NDArray]:
@@ -235,9 +228,7 @@ class Moments(NoisyTally, Tally):
         state = self.n, self.mean, self.m2
         rest = powers.residuals_of_sums(self.sums, *state)
         last = powers.last_residuals(self.sums, powers.sums_from_moments(*state, rest))
-        found = {"rest": rest, "last": last}
-        kept = {name: a.reshape(len(self.n), a.shape[1] * a.shape[2]) for name, a in found.items() if a.any()}
-        return kept | self.noise_arrays()
+        return self._residual_arrays(rest=rest, last=last)
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
@@ -250,17 +241,8 @@ class Moments(NoisyTally, Tally):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         out = cls(*(arrays[name] for name in cls.state))
-        if "rest" in arrays:
-            out.__dict__["_rest"] = arrays["rest"].reshape(*out.n.shape, powers.N_RESIDUALS)
-        if "last" in arrays:
-            out.__dict__["_last"] = arrays["last"].reshape(*out.n.shape, powers.POWERS)
-        return out.with_noise(arrays.get("noise", 0.0))
-
-    def _map_arrays(self, change: Any) -> Self:
-        out = super()._map_arrays(change)
-        if self._has_residuals:
-            out.__dict__["sums"] = change(self.sums)
-        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
+        shapes = {"rest": (*out.n.shape, powers.N_RESIDUALS), "last": (*out.n.shape, powers.POWERS)}
+        return out._with_residuals(arrays, **shapes)
 
 
 State = tuple[Floats, Floats, Floats]  # weight, mean, centred sum of squares
@@ -269,7 +251,7 @@ State = tuple[Floats, Floats, Floats]  # weight, mean, centred sum of squares
 def _chan(a: State, b: State) -> State:
     """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
     n = a[0] + b[0]
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, for the engine to say where
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, and the engine reports where
         gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), divide_or_zero(b[0], n)
         return n, np.where(a[0] > 0, a[1] + gap * share, b[1]), a[2] + b[2] + gap * gap * share * a[0]
 

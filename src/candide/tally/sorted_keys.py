@@ -1,6 +1,6 @@
 """Keys in order: byte strings that lie one after another, sorted and compared many at once.
 
-Eight bytes of a key are one number, and numbers are sorted quickly; only keys that agree in all of them are looked at
+Eight bytes of a key are one number, and numbers are sorted quickly; only keys that agree in all of them are compared
 again, eight bytes further on.
 
 >>> letters, starts = np.frombuffer(b"teataatea-time", np.uint8), np.array([0, 3, 4, 6, 14])  # tea, t, aa, tea-time
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Letters = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 
-_COMPARE_BYTES = 8  # bytes looked at together
+_COMPARE_BYTES = 8  # bytes compared together
 _MAX_ROUNDS = 8  # after so many times eight bytes, keys that still agree are compared one by one
 _COPY_KEYS = 1 << 15  # keys copied at a time
 
@@ -97,7 +97,7 @@ class _Heads:
         )
 
     def bytes_left(self, keys: Integers, depth: int) -> Integers:
-        """How many bytes of each key lie behind those looked at, negative where it ended before."""
+        """How many bytes of each key lie behind those compared, negative where it ended before."""
         return self._starts[keys + 1] - self._starts[keys] - _COMPARE_BYTES * (depth + 1)
 
     def bytes_at(self, keys: Integers, depth: int) -> NDArray[np.uint64]:

@@ -16,7 +16,7 @@ of three of them, so that what is removed leaves no trace, were it far larger th
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from candide.kernels import powers
 from candide.numerics import EXPANSION_PARTS, split_expansion, sum_to_expansion, two_sum
 from candide.tally.base import (
     TalliedRows,
-    Tally,
     TallySpec,
     broadcast_by_class,
     check_same_shape,
@@ -39,22 +38,25 @@ from candide.tally.base import (
     sum_class_weights,
     tally_by_parts,
 )
-from candide.tally.noise import LOST_SHARE, NoisyTally, check_not_lost, significant_noise
-from candide.tally.precision import IMPRECISE_RATIO, estimate_scale
+from candide.tally.precision import (
+    IMPRECISE_RATIO,
+    LOST_SHARE,
+    ExactSums,
+    check_not_lost,
+    estimate_scale,
+    significant_noise,
+)
 
 _MIN_LOG_FACTORIAL = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
-
 _MAX_EXACT_INTEGER = 1 << 53  # whole numbers up to here are exact as floats
 _EPS = 2.0**-52
-_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes no time to speak of
+_MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes hardly any time
 _CHUNK_ROWS = 1 << 14  # rows summed exactly at a time
-_MAX_EXACT_TOTALS = (
-    1 << 18
-)  # totals that are added exactly; of more, such as of the words of many documents, in doubles
+_MAX_EXACT_TOTALS = 1 << 18  # totals that are added exactly; more, as of the words of many documents, in doubles
 
 
 @dataclass(frozen=True, eq=False)
-class Sums(NoisyTally, Tally):
+class Sums(ExactSums):
     state: ClassVar[tuple[str, ...]] = ("n", "total", "log_factorial")
     can_be_imprecise: ClassVar[bool] = True
 
@@ -68,7 +70,6 @@ class Sums(NoisyTally, Tally):
         cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
     ) -> Self:
         """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
-
         amounts, keep = spec.is_non_negative, "log_factorial" in spec.extra_sums
         few = not isinstance(block, Csr) and block.size <= _MAX_EXACT_VALUES
         scale = None if few or isinstance(block, Csr) else estimate_scale(TalliedRows(block, spec), len(block))
@@ -116,16 +117,13 @@ class Sums(NoisyTally, Tally):
     @cached_property
     def sums(self) -> Floats:
         """(classes, features, which total, part) the totals as expansions."""
-        rest = self.__dict__.get("_rest")
         sums = np.zeros((*self.total.shape, 2, EXPANSION_PARTS))
         sums[..., 0, 0], sums[..., 1, 0] = self.total, self.log_factorial
-        if rest is not None:
-            sums[..., 1:] = rest
+        sums[..., 1:] = self.__dict__.get("_rest", 0.0)
         return sums
 
     @property
     def _has_residuals(self) -> bool:
-        """Whether the sums hold more than the totals."""
         return not self.__dict__.keys().isdisjoint(("_rest", "_noise")) or (
             "sums" in self.__dict__ and bool(self.sums[..., 1:].any())
         )
@@ -162,16 +160,8 @@ class Sums(NoisyTally, Tally):
         return type(self)(n, total, base, self.is_non_negative and other.is_non_negative)
 
     def __sub__(self, part: Self) -> Self:
-        """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``.
-
-        Of amounts it is known when it does not; of values of either sign only where weights say so.
-        """
-        n = subtract_weights(self.n, part.n)
-        if self.is_non_negative:
-            _check_remaining(self.total, part.total, n, least=0.0)
-            _check_remaining(
-                self.log_factorial, part.log_factorial, n, least=_MIN_LOG_FACTORIAL, rounding=1e-9 * self.n
-            )
+        """Remove rows counted earlier; that they were not is detected for amounts, else only from the weights."""
+        n = self._remaining_weight(part)
         if self.total.size > _MAX_EXACT_TOTALS:
             return self.subtract_approximately(part)
         sums = powers.subtract_sums(self.sums, part.sums)
@@ -187,63 +177,47 @@ class Sums(NoisyTally, Tally):
         noise = np.where(n > 0, significant_noise(rounding, sums[..., 0, 0]), 0.0)
         return self._from_sums(n, sums, self.is_non_negative).with_noise(noise)
 
-    def scale(self, factor: float | Floats) -> Self:
-        """Let every row count ``factor`` times: forgetting."""
-        if not self._has_residuals:
-            return self._map_arrays(lambda a: a * broadcast_by_class(factor, a.ndim))
-        n, sums = (
-            self.n * broadcast_by_class(factor, 2),
-            powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1)),
-        )
-        return self._from_sums(n, sums, self.is_non_negative).with_noise(
-            self.noise * broadcast_by_class(factor, np.ndim(self.noise))
-        )
-
-    def pool(self) -> Self:
-        """The tally of all rows as if they were of one class."""
-        n, total, base = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
-        return type(self)(n, total, base, self.is_non_negative)
-
-    def _map_arrays(self, change: Any) -> Self:
-        out = super()._map_arrays(change)
-        if self._has_residuals:
-            out.__dict__["sums"] = change(self.sums)
-        return out.with_noise(change(self.noise) if "_noise" in self.__dict__ else 0.0)
-
-    def subtract_approximately(self, part: Self) -> Self:
-        """Self - part in doubles, as many at once as there are leading axes."""
+    def _remaining_weight(self, part: Self) -> Floats:
+        """The weight left without ``part``; an error where its values cannot have been counted."""
         n = subtract_weights(self.n, part.n)
         if self.is_non_negative:
             _check_remaining(self.total, part.total, n, least=0.0)
-            _check_remaining(
-                self.log_factorial, part.log_factorial, n, least=_MIN_LOG_FACTORIAL, rounding=1e-9 * self.n
-            )
+            _check_remaining(self.log_factorial, part.log_factorial, n, _MIN_LOG_FACTORIAL, 1e-9 * self.n)
+        return n
+
+    def scale(self, factor: float | Floats) -> Self:
+        if not self._has_residuals:
+            return self._map_arrays(lambda a: a * broadcast_by_class(factor, a.ndim))
+        n = self.n * broadcast_by_class(factor, 2)
+        sums = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
+        return self._from_sums(n, sums, self.is_non_negative)._with_scaled_noise(self.noise, factor)
+
+    def pool(self) -> Self:
+        n, total, base = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
+        return type(self)(n, total, base, self.is_non_negative)
+
+    def subtract_approximately(self, part: Self) -> Self:
+        """Self - part in doubles, as many at once as there are leading axes."""
+        n = self._remaining_weight(part)
         left = (subtract_sums(self.total, part.total), subtract_sums(self.log_factorial, part.log_factorial))
         total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
-        return type(self)(
-            n, np.maximum(total, 0.0) if self.is_non_negative else total, log_factorial, self.is_non_negative
-        )
+        total = np.maximum(total, 0.0) if self.is_non_negative else total
+        return type(self)(n, total, log_factorial, self.is_non_negative)
 
     def rounding_residuals(self) -> dict[str, NDArray]:
-        if not self._has_residuals:
-            return {}
-        rest = self.sums[..., 1:].reshape(len(self.n), 2 * (EXPANSION_PARTS - 1) * self.n.shape[1])
-        return ({"rest": rest} if rest.any() else {}) | self.noise_arrays()
+        return self._residual_arrays(rest=self.sums[..., 1:]) if self._has_residuals else {}
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
         return {"rest": (n_classes, 2 * (EXPANSION_PARTS - 1) * spec.n_features), "noise": (n_classes, spec.n_features)}
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a feature of a pooled tally."""
         return {"mean": float(self.total[0, j] / self.n[0, j])}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.is_non_negative)
-        if "rest" in arrays:
-            out.__dict__["_rest"] = arrays["rest"].reshape(*out.total.shape, 2, EXPANSION_PARTS - 1)
-        return out.with_noise(arrays.get("noise", 0.0))
+        return out._with_residuals(arrays, rest=(*out.total.shape, 2, EXPANSION_PARTS - 1))
 
 
 def _is_sum_inexact(a: Sums, b: Sums) -> bool:
@@ -257,17 +231,16 @@ def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, round
     """Whether a sum lies within another: what is left is at least ``least`` for each of the weight ``n`` left."""
     gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part)) + rounding
     outside = gap < least * n - slack
-    # Where every row goes, nothing is left; only of whole numbers can this be told from the rounding of earlier sums.
+    # Where every row goes, nothing is left; only of whole numbers can this be distinguished from the rounding of earlier sums.
     outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _MAX_EXACT_INTEGER)
     if outside.any():
         c, j = np.argwhere(outside)[0].tolist()
-        raise NotCountedError(
-            f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all", (c, j)
-        )
+        what = f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all"
+        raise NotCountedError(what, (c, j))
 
 
 def _broadcast_zeros(shape: tuple[int, ...]) -> Floats:
-    """Zeros that take no room."""
+    """Zeros that take no memory."""
     return np.broadcast_to(np.zeros(()), shape)
 
 

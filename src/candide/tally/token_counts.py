@@ -1,7 +1,7 @@
-"""Terms: for every class the weight of each term and of the documents that have it; the vocabulary is open.
+"""Token counts: for every class the weight of each token and of the documents that have it; the vocabulary is open.
 
-Only what was met takes room: a cell is a term in a class. Adding unites vocabularies; removing documents forgets the
-terms that nothing else holds. Hashed terms are kept the same way, with the number of the bucket as their name.
+A cell is a token in a class; only cells that occur take memory. Adding unites vocabularies; removing documents forgets
+the tokens that nothing else holds. Hashed tokens are kept the same way, with the number of the bucket as their key.
 
 >>> spec, two = TallySpec("token_counts", (Tokens(),)), np.array([0, 1])
 >>> spam = TokenCounts.from_rows(Documents.from_column(["free prize free", "see you"]), two, n_classes=2, spec=spec)
@@ -42,23 +42,21 @@ from candide.tally.base import (
     sum_class_weights,
 )
 
-STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
+_STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
 
 
 @dataclass(frozen=True, eq=False)
 class TokenCounts(Tally):
-    """Counts of terms, class by class."""
-
     encoding: ClassVar[Encoding] = Tokens()
-    state: ClassVar[tuple[str, ...]] = STATE
+    state: ClassVar[tuple[str, ...]] = _STATE
     has_open_vocabulary: ClassVar[bool] = True
 
     n: Floats  # (classes, 1) weight of the documents present
-    length: Floats  # (classes, 1) weight of all their terms
-    letters: NDArray[np.uint8]  # the terms, one after another, as UTF-8 or as numbers of buckets
-    starts: NDArray[np.int64]  # (terms + 1)
+    length: Floats  # (classes, 1) weight of all their tokens
+    letters: NDArray[np.uint8]  # the tokens, one after another, as UTF-8 or as numbers of buckets
+    starts: NDArray[np.int64]  # (tokens + 1)
     classes: NDArray[np.int64]  # (classes + 1) class c owns the cells classes[c]:classes[c+1]
-    word: NDArray[np.int32]  # (cells) which term
+    word: NDArray[np.int32]  # (cells) which token
     total: Floats  # (cells) weight of its occurrences
     documents: Floats  # (cells) weight of the documents that have it, > 0
 
@@ -107,19 +105,18 @@ class TokenCounts(Tally):
         return np.repeat(np.arange(self.n_classes), np.diff(self.classes))
 
     def keys(self) -> list[bytes]:
-        """The terms as bytes."""
+        """The tokens as bytes."""
         return split_keys(self.letters, self.starts)
 
     def key(self, i: int) -> bytes:
-        """One of the terms as bytes."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
 
     def token_texts(self) -> list[str]:
-        """The terms as text."""
+        """The tokens as text."""
         return [key.decode("utf-8", "surrogatepass") for key in self.keys()]
 
     def class_counts(self, token: str) -> tuple[list[float], list[float]]:
-        """Weight and document weight of one term in every class."""
+        """Weight and document weight of one token in every class."""
         place = kernel.Words(self.letters, self.starts).positions(*_join_key(token.encode("utf-8", "surrogatepass")))
         mine = self.word == place[0]
         out = np.zeros((2, self.n_classes))
@@ -147,7 +144,6 @@ class TokenCounts(Tally):
         return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
 
     def __sub__(self, part: Self) -> Self:
-        """Remove documents counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         check_same_shape(self.n, part.n)
         places = kernel.Words(self.letters, self.starts).positions(part.letters, part.starts)
         n = subtract_sums(self.n, part.n)
@@ -165,21 +161,21 @@ class TokenCounts(Tally):
         return self._with_cells(np.maximum(n, 0.0), np.where(n > 0, length, 0.0), total, documents)
 
     def _check_remaining(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> NDArray[np.bool_]:
-        """Whether documents can have been left with these counts; (cells) where no term was counted with a minus."""
+        """Whether documents can have been left with these counts; (cells) where no token was counted with a minus."""
         c = self.class_of_cell
         plain = sum_by_index(c, self.total, self.n_classes) >= (1 - 1e-9) * self.length[:, 0]
         rest = np.where(documents > 1e-9 * np.maximum(self.documents, 1.0), documents, 0.0)
         slack = 1e-6 * np.maximum(np.abs(self.total), 1.0)
         outside = documents < -1e-9 * np.maximum(self.documents, 1.0)
         outside |= rest > n[c, 0] + 1e-6 * np.maximum(self.n[c, 0], 1.0)
-        outside |= plain[c] & (total < rest - slack)  # a document that has a term has it once, or more often
+        outside |= plain[c] & (total < rest - slack)  # a document that has a token has it at least once
         outside |= (rest == 0) & (np.abs(total) > slack)
         if outside.any():
             raise self._not_counted_error(int(outside.argmax()))
-        room = length[:, 0] - sum_by_index(c, np.abs(total), self.n_classes)
+        rest = length[:, 0] - sum_by_index(c, np.abs(total), self.n_classes)
         slack = 1e-6 * np.maximum(self.length[:, 0], 1.0)
-        if (outside := (room < -slack) | ((n[:, 0] <= 0) & (room > slack))).any():
-            raise NotCountedError("other terms are removed than were counted", (int(outside.argmax()), 0))
+        if (outside := (rest < -slack) | ((n[:, 0] <= 0) & (rest > slack))).any():
+            raise NotCountedError("other tokens are removed than were counted", (int(outside.argmax()), 0))
         return plain[c]
 
     def _find_cells(self, part: Self, places: Codes) -> Codes:
@@ -197,13 +193,11 @@ class TokenCounts(Tally):
         return at
 
     def _not_counted_error(self, cell: int) -> NotCountedError:
-        key = self.keys()[self.word[cell]]
-        return NotCountedError(
-            f"more or less of the term {key!r} is removed than was counted", (int(self.class_of_cell[cell]), 0)
-        )
+        what = f"more or less of the token {self.key(self.word[cell])!r} is removed than was counted"
+        return NotCountedError(what, (int(self.class_of_cell[cell]), 0))
 
     def _with_cells(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> Self:
-        """The same cells with other weights; cells without documents, and terms without cells, are forgotten."""
+        """The same cells with other weights; cells without documents and tokens without cells are dropped."""
         keep = documents > 0
         classes = np.concatenate([[0], np.cumsum(keep)])[self.classes].astype(np.int64)
         word, used = self.word[keep], np.zeros(self.n_tokens, bool)
@@ -215,7 +209,7 @@ class TokenCounts(Tally):
         return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
 
     def select_tokens(self, keep: NDArray[np.bool_]) -> Self:
-        """Only some of the terms."""
+        """Only some of the tokens."""
         length = self.length - self.sum_by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
         return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
 
@@ -228,14 +222,12 @@ class TokenCounts(Tally):
         return sum_by_index(self.class_of_cell, values, self.n_classes)
 
     def scale(self, factor: float | Floats) -> Self:
-        """Let every document count ``factor`` times: forgetting."""
         of_class = broadcast_by_class(factor, 2)
         of_cell = factor if np.ndim(factor) == 0 else np.asarray(factor)[self.class_of_cell]
         n, length = self.n * of_class, self.length * of_class
         return self._with_cells(n, length, self.total * of_cell, self.documents * of_cell)
 
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
-        """Move each class to its code in a larger label set."""
         sizes_now = move_classes(np.diff(self.classes), classes, n_classes)
         order = np.argsort(np.asarray(classes)[self.class_of_cell], kind="stable")
         cells = self.word[order], self.total[order], self.documents[order]
@@ -244,7 +236,7 @@ class TokenCounts(Tally):
         return type(self)(n, length, self.letters, self.starts, ends, *cells)
 
     def select_classes(self, classes: Codes) -> Self:
-        """The tally of the documents of some classes, in the given order; terms of none of them are forgotten."""
+        """The tally of the documents of some classes, in the given order; tokens of none of them are dropped."""
         sizes, first = np.diff(self.classes)[classes], self.classes[:-1][classes]
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         cells = np.arange(ends[-1]) + np.repeat(first - ends[:-1], sizes)
@@ -259,7 +251,6 @@ class TokenCounts(Tally):
         return self
 
     def pool(self) -> Self:
-        """The tally of all documents as if they were of one class."""
         total, documents = (sum_by_index(self.word, v, self.n_tokens) for v in (self.total, self.documents))
         one = np.array([0, self.n_tokens], np.int64)
         n, length = self.n.sum(keepdims=True), self.length.sum(keepdims=True)
@@ -267,7 +258,7 @@ class TokenCounts(Tally):
         return type(self)(n, length, self.letters, self.starts, one, word, total, documents)
 
     def sort_tokens(self) -> Self:
-        """The same tally with its terms, and the cells of each class, in ascending order."""
+        """The same tally with its tokens, and the cells of each class, in ascending order."""
         order = sorted_keys.sort_order(self.letters, self.starts)
         letters, starts, word = self.letters, self.starts, self.word
         if (order[1:] < order[:-1]).any():
@@ -275,20 +266,19 @@ class TokenCounts(Tally):
             place = np.empty(len(order), np.int32)
             place[order] = np.arange(len(order), dtype=np.int32)
             word = place[word]
-        by_term = _sort_by_token(self.classes, word, len(order))
-        if by_term is None:
-            return type(self)(self.n, self.length, letters, starts, self.classes, word, self.total, self.documents)
-        cells = word[by_term], self.total[by_term], self.documents[by_term]
+        cells = word, self.total, self.documents
+        by_token = _sort_by_token(self.classes, word, len(order))
+        if by_token is not None:
+            cells = word[by_token], self.total[by_token], self.documents[by_token]
         return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
 
     def summarize_feature(self, j: int) -> dict[str, float]:
-        """What a person sees of a pooled tally."""
-        return {"term": self.n_tokens}
+        return {"token": self.n_tokens}
 
     def arrays(self) -> dict[str, NDArray]:
-        """The whole state in one order, whatever order the documents came in."""
+        """The whole state, in an order that does not depend on that of the documents."""
         whole = self.sort_tokens()
-        return {name: getattr(whole, name) for name in STATE}
+        return {name: getattr(whole, name) for name in _STATE}
 
     @classmethod
     def from_lazy_arrays(cls, arrays: dict[str, NDArray], check: Callable[[dict[str, NDArray]], Any]) -> Self:
@@ -302,7 +292,7 @@ class TokenCounts(Tally):
         def __getattr__(self, name: str) -> Any:
             arrays, check = self.__dict__.get("_later", ((), None))
             if name not in arrays:
-                raise AttributeError(f"a tally of terms has no {name!r}")
+                raise AttributeError(f"token counts have no {name!r}")
             check(arrays)
             self.__dict__.update(arrays)
             self.__dict__.pop("_later", None)
@@ -311,13 +301,12 @@ class TokenCounts(Tally):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec | None = None) -> Self:
         """Offsets and places go to compiled loops, so all of them are checked."""
-        state = [np.asarray(arrays[name]) for name in STATE]
+        state = [np.asarray(arrays[name]) for name in _STATE]
         _check_state(*state)
         tally = cls(*state)
-        if not sorted_keys.is_ascending(tally.letters, tally.starts) or not is_sorted_by_token(
-            tally.classes, tally.word
-        ):
-            raise InputError("the terms are not in ascending order, each once")
+        is_sorted = sorted_keys.is_ascending(tally.letters, tally.starts)
+        if not is_sorted or not is_sorted_by_token(tally.classes, tally.word):
+            raise InputError("the tokens are not in ascending order, each once")
         return tally
 
 
@@ -333,14 +322,14 @@ def _join_key(key: bytes) -> tuple[NDArray, NDArray]:
     return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64)
 
 
-def _sort_by_token(classes: NDArray, word: NDArray, n_terms: int) -> NDArray | None:
-    """The cells of each class in the order of their terms; None where they are so already."""
+def _sort_by_token(classes: NDArray, word: NDArray, n_tokens: int) -> NDArray | None:
+    """The cells of each class in the order of their tokens; None where they are so already."""
     if is_sorted_by_token(classes, word):
         return None
-    parts, place = [], np.full(n_terms, -1, np.int64)
+    parts, place = [], np.full(n_tokens, -1, np.int64)
     for start, stop in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
         mine = word[start:stop]
-        if len(mine) * 8 < n_terms:
+        if len(mine) * 8 < n_tokens:
             parts.append(np.argsort(mine) + start)
             continue
         place[mine] = np.arange(start, stop)  # there are so many that each may be laid on its place
@@ -350,24 +339,22 @@ def _sort_by_token(classes: NDArray, word: NDArray, n_terms: int) -> NDArray | N
 
 
 def is_sorted_by_token(classes: NDArray, word: NDArray) -> bool:
-    """Whether the terms of the cells of each class are in ascending order, each once."""
+    """Whether the tokens of the cells of each class are in ascending order, each once."""
     falls = np.flatnonzero(word[1:] <= word[:-1]) + 1
     return bool(np.isin(falls, classes).all())
 
 
 def check_memory(tokens: Tokens, n_classes: int, block: Documents, memory: int | None = None) -> None:
-    """Say what hashed terms would take before it is taken, where it is more than the machine has."""
+    """Refuse hashed tokens that may need more memory than the machine has."""
     low, high = tokens.ngrams
-    met = len(block) * block.width * (high - low + 1) // 2 + 1  # terms there can be: two characters each, or more
-    need = min(tokens.max_bytes(n_classes), met * 32)
+    most = len(block) * block.width * (high - low + 1) // 2 + 1  # tokens there can be: two characters each, or more
+    need = min(tokens.max_bytes(n_classes), most * 32)
     memory = _available_memory() if memory is None else memory
     if tokens.bits and need > memory:
-        raise InputError(
-            f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes here, and the machine has "
-            f"{memory:,}",
-            value=need,
-            remedy="pass fewer bits, or count the documents in parts and add",
+        what = (
+            f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes, and the machine has {memory:,}"
         )
+        raise InputError(what, value=need, remedy="pass fewer bits, or count the documents in parts and add")
 
 
 def _available_memory() -> int:
@@ -390,4 +377,4 @@ def _check_state(
     good = good and (not len(word) or (word.min() >= 0 and word.max() < len(starts) - 1))
     good = good and all(not a.size or (np.isfinite(a.min()) and np.isfinite(a.max())) for a in (n, length, total, docs))
     if not good or any(a.size and a.min() < 0 for a in (n, length, docs)):
-        raise InputError("these arrays are not the counts of terms")
+        raise InputError("these arrays are not token counts")
