@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import conjugate
-from candide import distributions
+from candide import conjugate, distributions
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.encoding import Encoding, Grid
 from candide.errors import InputError
