@@ -12,8 +12,8 @@ from candide.data.table import Table
 from candide.distributions import Density
 from candide.encoding import Grid, Log
 from candide.encoding.tokens import Tokens
+from candide.engines.arrays import Arrays, TableSource
 from candide.engines.batches import Scan
-from candide.engines.memory import Arrays, TableSource
 from candide.errors import NotCountedError
 from candide.events import EventModel, Support
 from candide.priors import Gamma

@@ -13,8 +13,11 @@ from a process number whether its owner still lives.
 """
 
 import errno
+import glob
 import os
+import re
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +29,7 @@ _LOCK_POLL_SECONDS = 0.005  # seconds between two looks at a lock
 _FORCE_REMEDY = "name another file, or pass --force (force=True) to write there all the same"
 _temporaries: set[str] = set()  # files and folders of this process that should not outlast it
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_QUOTED_TEXT = re.compile(r"""(['"])((?:(?!\1).|\1\1)+)\1""", re.DOTALL)
 _STALE_SECONDS = 3600.0  # seconds after which a temporary file is one that a killed process left
 
 
@@ -241,3 +245,41 @@ def _remove_stale(target: str) -> None:
                 with suppress(OSError):
                     if time.time() - entry.stat().st_mtime > _STALE_SECONDS:
                         os.unlink(entry.path)
+
+
+def input_files(*data: Any) -> Iterator[Any]:
+    """The files behind models or data: a path, a folder, a glob, a query, standard input (its descriptor).
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> for name in ("a.csv", "b.csv"):
+    ...     open(os.path.join(folder, name), "w").close()
+    >>> [sorted(map(os.path.basename, input_files(f"{folder}{rest}"))) for rest in ("", "/*.csv", "/a.csv")]
+    [['a.csv', 'b.csv'], ['a.csv', 'b.csv'], ['a.csv']]
+    >>> [os.path.basename(name) for name in input_files(f"SELECT * FROM '{folder}/b.csv'")]
+    ['b.csv']
+    """
+    for source in data:
+        if isinstance(source, str) and source == "-":
+            yield from _standard_input()
+        elif isinstance(source, str | os.PathLike):
+            yield from _files_in_name(os.fspath(source))
+        else:
+            yield from getattr(source, "files", ())  # of an Arrow dataset
+
+
+def _files_in_name(name: str) -> Iterator[str]:
+    if os.path.isdir(name):
+        yield from (os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files)
+    elif os.path.exists(name):
+        yield name
+    else:  # a glob, a table within a file, or a query with names in quotes
+        for text in {name, name.partition("::")[0], *(match[2] for match in _QUOTED_TEXT.finditer(name))}:
+            yield from glob.glob(text, recursive=True)
+
+
+def _standard_input() -> Iterator[int]:
+    try:
+        yield sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):  # none, or not a file
+        return

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from candide.cli import run
-from candide.engines import address_space
+from candide.engines import base
 from candide.errors import MemoryLimitError
 
 
@@ -38,16 +38,16 @@ def test_a_limit_of_the_address_space(path, command):
 
 
 def test_room_is_compared_with_what_is_used(monkeypatch):
-    monkeypatch.setattr(address_space, "_used_bytes", lambda: 300 << 20)
-    monkeypatch.setattr(address_space.os, "cpu_count", lambda: 1)
-    check = address_space.check_address_space.__wrapped__
-    monkeypatch.setattr(address_space, "_limit_bytes", lambda: 1800 << 20)
+    monkeypatch.setattr(base, "_used_bytes", lambda: 300 << 20)
+    monkeypatch.setattr(base.os, "cpu_count", lambda: 1)
+    check = base.check_address_space.__wrapped__
+    monkeypatch.setattr(base, "_limit_bytes", lambda: 1800 << 20)
     check()
-    monkeypatch.setattr(address_space, "_limit_bytes", lambda: 1799 << 20)
+    monkeypatch.setattr(base, "_limit_bytes", lambda: 1799 << 20)
     with pytest.raises(MemoryLimitError) as error:
         check()
     assert error.value.value == 1799 << 20
-    monkeypatch.setattr(address_space, "_limit_bytes", lambda: None)
+    monkeypatch.setattr(base, "_limit_bytes", lambda: None)
     check()
 
 

@@ -15,8 +15,8 @@ from tests.cli.typed import run as run_command
 
 import candide as cd
 from candide import cli, operations, store
-from candide.engines.inputs import input_files
 from candide.errors import InputError
+from candide.files import input_files
 from candide.store import outputs
 from candide.store.scored_files import is_scored_file
 

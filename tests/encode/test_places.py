@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from candide.encoding.token_positions import locate_tokens
-from candide.encoding.tokens import Tokens, tokenize
+from candide.encoding.tokens import Tokens, locate_tokens, tokenize
 
 TOKENS = [
     Tokens(),

@@ -18,8 +18,7 @@ from candide.data.table import Table
 from candide.engines.base import LabelledSource, get_engine
 from candide.engines.draw_sample import draw_sample
 from candide.engines.planning import prepare_source
-from candide.engines.spark.engine import Spark
-from candide.engines.spark.source import SparkSource
+from candide.engines.spark.source import Spark, SparkSource
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError, SourceError
 from candide.operations.fit import fit_model

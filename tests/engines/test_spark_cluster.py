@@ -8,7 +8,7 @@ import pytest
 from tests.engines.spark_session import cluster, needs_spark, session, stop
 
 from candide.engines.base import get_engine
-from candide.engines.spark.engine import Spark
+from candide.engines.spark.source import Spark
 from candide.operations.fit import fit_model
 from candide.operations.predict import predict
 from candide.testing import check_engine

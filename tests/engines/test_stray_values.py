@@ -10,7 +10,7 @@ import pytest
 from tests.cli.typed import run
 
 import candide as cd
-from candide.engines.duckdb.stray_values import stray_values
+from candide.engines.duckdb.type_inference import stray_values
 
 FORMATS = {
     "plain": (lambda x: f"{x:.1f}", "about 50"),

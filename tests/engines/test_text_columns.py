@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from tests import data
 
 import candide as cd
-from candide.engines.duckdb import folders
+from candide.engines.duckdb import formats
 from candide.errors import InputError, MergeError, UnknownNameError
 from candide.events import Text
 from candide.explain.terms import list_terms
@@ -232,8 +232,8 @@ def test_files_of_another_encoding(mail):
 
 def test_files_are_read_some_at_a_time_and_as_often_as_they_are_asked_for(mail, monkeypatch):
     want = cd.fit(str(mail), target="class", model="naive").counts_
-    monkeypatch.setattr(folders, "_BATCH_FILES", 3)
-    files = folders.DocumentFolder(mail)
+    monkeypatch.setattr(formats, "_BATCH_FILES", 3)
+    files = formats.DocumentFolder(mail)
     rows = pa.table(files)
     assert [len(chunk) for chunk in rows["text"].chunks] == [3, 3, 2]
     assert rows == pa.table(files)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from candide.data.labels import Labels
 from candide.data.limits import LIMITS
+from candide.data.row_hash import hash_row_numbers
 from candide.data.sample import Sample
-from candide.data.sampling import hash_row_numbers
 from candide.data.table import Table
 from candide.engines.base import Folds, LabelledSource, open_source
 from candide.engines.draw_sample import draw_sample, draw_source_rows

@@ -36,10 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import formatting
-from candide.data.arrow_columns import arrow_floats, arrow_numbers
+from candide.data.arrow_columns import arrow_floats, arrow_numbers, check_values
 from candide.data.labels import is_absent, is_arrow
 from candide.data.notes import Note
-from candide.data.records import check_values
 from candide.data.row_hash import hash_rows
 from candide.data.table import Name, Table
 from candide.data.text_formats import non_missing_words, parse_plain_number

@@ -21,7 +21,7 @@ from candide.data.column_types import is_prose
 from candide.data.documents import Documents
 from candide.data.labels import Labels, as_column, is_arrow
 from candide.data.quantiles import is_right_skewed
-from candide.data.sampling import hash_row_numbers
+from candide.data.row_hash import hash_row_numbers
 from candide.data.table import is_temporal, to_numbers
 from candide.numerics import gammainc
 

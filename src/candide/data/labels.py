@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.arrow_columns import arrow_numbers
+from candide.data.arrow_columns import arrow_numbers, is_absent, is_arrow
 from candide.data.value_identity import parse_booleans, parse_value, to_plain_value, to_timestamp
-from candide.errors import InputTypeError
+from candide.errors import InputError, InputTypeError
 
 _MAX_TABLE_SPAN = 1 << 16  # integers spanning less than this are looked up in a table, not sorted
 _MAX_EXACT_INTEGER = 1 << 53  # whole numbers up to here are exact as floats
@@ -173,18 +173,6 @@ class Labels:
         return both, moves[0], moves[1]
 
 
-def is_absent(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA: whatever is not equal to itself, or cannot say. An array is not absent."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:
-        return True
-    except ValueError:  # of several values, each would say for itself
-        return False
-
-
 def as_column(values: Any) -> Any:
     """A column as an ndarray or an Arrow array, whatever array, series or iterable it comes as."""
     if isinstance(values, np.ndarray) or is_arrow(values):
@@ -205,10 +193,6 @@ def _from_extension(values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError):
         return None
-
-
-def is_arrow(column: Any) -> bool:
-    return type(column).__module__.partition(".")[0] == "pyarrow"
 
 
 def _distinct(column: Any) -> Iterable[Any]:
@@ -332,3 +316,39 @@ def sort_key(value: Any) -> tuple[int, Any]:
     rank = _type_rank(value)
     own = value if isinstance(value, dt.time | dt.timedelta) else str(value)
     return rank, value if rank < 2 else (type(value).__name__, own)
+
+
+MAX_CLASSES = 1000  # different labels among the rows that are looked at
+_REMEDY = "name another target, or bin it"
+
+
+def check_number_of_classes(
+    n: int, n_rows: int, column: str | None = None, *, max_classes: int = MAX_CLASSES, remedy: str = _REMEDY
+) -> None:
+    """Refuse labels of which the first rows have too many different ones to be classes."""
+    if n > max_classes:
+        what = f"{n:,} different values in the first {n_rows:,} rows: an identifier or a quantity, not a class"
+        raise InputError(what if column else f"y: {what}", column=column, value=n, remedy=remedy)
+
+
+def is_missing_label(value: Any) -> bool:
+    """Whether a label of a row in a table is missing: absent, or text that is empty or blank."""
+    return is_absent(value) or (isinstance(value, str) and not value.strip())
+
+
+def has_label(column: Any) -> Any:
+    """Find the rows of an Arrow column whose label is not missing, by the rule of :func:`is_missing_label`.
+
+    >>> import pyarrow as pa
+    >>> has_label(pa.array(["yes", "", None, " "])).to_pylist()
+    [True, False, False, False]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    present = pc.invert(column.is_null(nan_is_null=True))
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        return present
+    length = pc.utf8_length(pc.utf8_trim_whitespace(column.cast(pa.large_string())))
+    return pc.and_kleene(present, length.cast(pa.bool_()))  # compared with a Python value, Arrow would import pandas

@@ -31,7 +31,7 @@ from candide.data.blocks import Codes, Floats, check_finite
 from candide.data.documents import Documents
 from candide.data.independent_draws import CodedColumn, estimate_draws
 from candide.data.notes import Note
-from candide.data.sampling import hash_row_numbers
+from candide.data.row_hash import hash_row_numbers
 from candide.data.table import Name, Table
 from candide.errors import InputError
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.arrow_columns import arrow_indices, arrow_numbers
+from candide.data.arrow_columns import arrow_indices, arrow_numbers, as_arrow
+from candide.data.blocks import Codes
 from candide.data.documents import Documents
 from candide.data.labels import is_arrow
-from candide.data.python_columns import as_arrow
 from candide.data.table import is_temporal, to_numbers
 
 Hashes = NDArray[np.uint64]
@@ -56,6 +56,16 @@ def mix(numbers: Hashes, seed: int = 0) -> Hashes:
         x *= _SECOND
         x ^= x >> np.uint64(31)
         return x
+
+
+def hash_row_numbers(rows: Codes, seed: int = 0) -> NDArray[np.uint64]:
+    """A random number for each row number, by SplitMix64: the same for the same seed."""
+    with np.errstate(over="ignore"):  # whole numbers modulo 2^64
+        x = rows.astype(np.uint64) + np.uint64(1) + np.uint64(seed % (1 << 32)) * _MISSING
+        x *= _MISSING
+        x = (x ^ (x >> np.uint64(30))) * _FIRST
+        x = (x ^ (x >> np.uint64(27))) * _SECOND
+    return x ^ (x >> np.uint64(31))
 
 
 def hash_column(column: Any) -> Hashes:

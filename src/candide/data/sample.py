@@ -19,7 +19,7 @@ from candide.data.documents import Documents
 from candide.data.labels import Labels, is_arrow
 from candide.data.limits import LIMITS
 from candide.data.repeated_rows import DistinctRows, find_distinct_rows
-from candide.data.row_sampling import BIN_FOLDS, draw_rows
+from candide.data.sampling import BIN_FOLDS, draw_table_rows
 from candide.data.table import Name, Table
 from candide.errors import InputError
 
@@ -133,7 +133,7 @@ class Sample:
         limit = LIMITS.n_rows(rows, len(self.labels), len(self.table.names), n_extra_terms)
         if len(self) <= limit:
             return self
-        drawn = draw_rows(
+        drawn = draw_table_rows(
             self.table, self.y, self.labels, self.weight, limit, seed, fold=self.fold, whole=not self.is_part
         )
         is_distinct = self.n_pooled is not None or drawn.frequency is not None

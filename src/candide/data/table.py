@@ -18,11 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.data.arrow_columns import arrow_floats, arrow_numbers, check_not_nested, is_nested, to_plain_type
+from candide.data.arrow_columns import (
+    arrow_floats,
+    arrow_numbers,
+    check_column,
+    check_not_nested,
+    columns_from_records,
+    is_date,
+    is_nested,
+    is_record_list,
+    is_time,
+    to_plain_type,
+    to_typed_column,
+)
 from candide.data.blocks import Csr, select_columns
 from candide.data.labels import as_column, intervals_to_durations, is_absent, is_arrow
-from candide.data.python_columns import is_date, is_time, to_typed_column
-from candide.data.records import check_column, columns_from_records, is_record_list
 from candide.data.text_formats import MISSING_MARKERS, parse_plain_number
 from candide.errors import InputError, InputTypeError
 

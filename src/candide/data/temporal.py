@@ -69,6 +69,18 @@ def is_temporal_type(type_name: str, kind: str) -> bool:
     return of.startswith(_TYPES[kind])
 
 
+def temporal_kind_of(type_name: str) -> str:
+    """ "date" or "time" (of day, or a duration) for the name of a type in any engine; "" for other types.
+
+    >>> temporal_kind_of("TIMESTAMP WITH TIME ZONE"), temporal_kind_of("interval day to second"), temporal_kind_of("INT")
+    ('date', 'time', '')
+    """
+    lower = type_name.lower()
+    if lower.startswith(("date", "timestamp")) or is_temporal_type(lower, "date"):
+        return "date"
+    return "time" if lower.startswith(("time", "interval")) or is_temporal_type(lower, "time") else ""
+
+
 def not_temporal(value: Any, kind: str, how: TextFormat, name: Name, row: int | None) -> InputError:
     """The error for a value that is not a date, or not a time, in a column of these."""
     return InputError(

@@ -8,9 +8,11 @@ An engine says some tally kinds itself; what it cannot say is counted from its b
 ('duckdb', ['age', 'job'], [{'age': 30, 'job': 'cook'}])
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -20,13 +22,12 @@ import numpy as np
 from candide.data.column_types import ColumnSchema
 from candide.data.notes import Note
 from candide.data.table import Table
+from candide.data.temporal import temporal_kind_of
 from candide.data.text_formats import TextFormat
-from candide.engines.address_space import check_address_space
 from candide.engines.addresses import find_engine_name
 from candide.engines.batches import Scan, read_batches
 from candide.engines.reading import ReadOptions
-from candide.engines.temporal import temporal_kind_of
-from candide.errors import unknown_name_error
+from candide.errors import MemoryLimitError, unknown_name_error
 from candide.model.counts import ModelCounts
 from candide.model.plan import Plan, PlanPart
 
@@ -301,10 +302,10 @@ def check_columns(
 
 
 _ENGINES = {  # name -> module and class, imported at first use
-    "arrays": ("candide.engines.memory", "Arrays"),
+    "arrays": ("candide.engines.arrays", "Arrays"),
     "duckdb": ("candide.engines.duckdb.engine", "DuckDB"),
-    "postgres": ("candide.engines.postgres.engine", "Postgres"),
-    "spark": ("candide.engines.spark.engine", "Spark"),
+    "postgres": ("candide.engines.postgres.source", "Postgres"),
+    "spark": ("candide.engines.spark.source", "Spark"),
 }
 
 
@@ -333,3 +334,42 @@ def open_source(data: Any, reading: ReadOptions | None = None) -> AbstractContex
     check_address_space()
     is_open = hasattr(data, "engine") and hasattr(data, "batches")
     return nullcontext(data) if is_open else find_engine(data).open(data, reading)
+
+
+_BASE_BYTES = 1_500 << 20  # bytes that the libraries reserve on one core: DuckDB, Arrow, NumPy, SciPy
+_BYTES_PER_CORE = 64 << 20  # more for each further core: stacks, arenas and buffers of BLAS threads
+_MAX_CORES = 64  # for which OpenBLAS is built
+_MIB = 1 << 20
+
+
+@cache
+def check_address_space() -> None:
+    """Raise an error where the address space of this process is too small; otherwise reserve what is needed."""
+    limit, used = _limit_bytes(), _used_bytes()
+    if limit is None:
+        return
+    least = _BASE_BYTES + _BYTES_PER_CORE * (min(os.cpu_count() or 1, _MAX_CORES) - 1)
+    if limit - used < least:
+        what = f"virtual memory is limited to {limit // _MIB:,} MiB (ulimit -v)"
+        remedy = f"allow at least {(used + least) // _MIB + 1:,} MiB"
+        raise MemoryLimitError(what, value=limit, remedy=remedy)
+    import scipy.special  # noqa: F401
+
+
+def _limit_bytes() -> int | None:
+    """Return the limit of the address space in bytes; None where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _used_bytes() -> int:
+    """Return the size of the address space in use, 0 where it is not known."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

@@ -7,6 +7,8 @@ column that the source lacks is missing in every row.
 >>> from candide.engines.base import open_source
 >>> from candide.model.plan import make_plan
 >>> from candide.data.table import Table
+from candide.data.temporal import not_temporal
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 >>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
 >>> with open_source(table) as source:
 ...     [batch] = read_batches(source, make_plan(table), ["job"]).batches
@@ -14,16 +16,18 @@ column that the source lacks is missing in every row.
 ['f0', 'f1', 'k0']
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from candide.data.arrow_columns import arrow_numbers
+from candide.data.arrow_columns import arrow_numbers, is_absent
 from candide.data.blocks import Block
 from candide.data.table import Table
+from candide.data.temporal import not_temporal
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 from candide.encoding import EncodedColumn
 from candide.model.plan import Plan, PlanPart
 
@@ -156,3 +160,26 @@ def cast_column(column: Any, kind: Any) -> Any:
         us = pa.array(raw["days"] * np.int64(86_400_000_000) + raw["ns"] // 1000, mask=np.asarray(column.is_null()))
         return us.cast(pa.duration("us")).cast(kind)
     return column.cast(kind, safe=False)  # numbers come wider than they were
+
+
+def check_temporal(source: "Source", temporal: Mapping[Any, str], text_formats: Mapping[str, TextFormat]) -> None:
+    """Refuse a column of another type that holds a value, where the model has dates, or times and durations.
+
+    A number in the place of a date would be read as days since 1970, so types are checked before any row is read.
+    """
+    for name, kind in temporal.items():
+        if str(name) not in source.columns or source.temporal_kind(str(name)) == kind:
+            continue
+        for row, value in _present_values(source, str(name)):
+            raise not_temporal(value, kind, text_formats.get(str(name), PLAIN_FORMAT), name, row)
+
+
+def _present_values(source: "Source", name: str) -> Iterator[tuple[int, Any]]:
+    """The values of a column that are not missing, with their rows."""
+    start = 0
+    for batch in source.batches([name], BATCH_ROWS):
+        column = batch.column(0)
+        if column.null_count < len(column):
+            values = enumerate(column.to_pylist(), start)
+            yield from ((row, value) for row, value in values if not is_absent(value) and value != "")
+        start += len(column)

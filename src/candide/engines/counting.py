@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.data.arrow_columns import arrow_numbers
-from candide.data.labels import Labels
+from candide.data.labels import Labels, has_label
 from candide.data.notes import Note, left_out_notes
 from candide.data.table import Table
-from candide.data.targets import has_label
 from candide.data.value_matching import parse_levels
 from candide.encoding import CodeMapping, LevelEncoding
 from candide.engines import arrays

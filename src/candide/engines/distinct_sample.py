@@ -15,7 +15,7 @@ from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.repeated_rows import DistinctRows
 from candide.data.row_hash import Hashes, hash_column, hash_rows
-from candide.data.row_sampling import choose_distinct, identities, orders, share_below
+from candide.data.sampling import choose_distinct, identities, orders, share_below
 from candide.engines.batches import iterate_columns
 from candide.model.plan import Plan
 

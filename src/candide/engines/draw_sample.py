@@ -22,12 +22,12 @@ import numpy as np
 from candide.data import value_matching
 from candide.data.arrow_columns import arrow_indices, arrow_numbers
 from candide.data.blocks import Codes, Floats
-from candide.data.labels import Labels
+from candide.data.labels import Labels, has_label
 from candide.data.limits import LIMITS
+from candide.data.row_hash import hash_row_numbers
 from candide.data.sample import Sample
-from candide.data.sampling import draw_rows, hash_row_numbers
+from candide.data.sampling import draw_rows
 from candide.data.table import Table
-from candide.data.targets import has_label
 from candide.engines.base import LabelledSource, PreparedSource
 from candide.engines.batches import iterate_columns
 from candide.engines.counting import parse_row_weights

@@ -13,16 +13,14 @@ import pyarrow.compute as pc
 from candide import formatting
 from candide.data.arrow_columns import check_not_nested
 from candide.data.column_types import ColumnSchema, infer_column, look_without_copies, schema_sample_size
-from candide.data.labels import Labels
+from candide.data.labels import MAX_CLASSES, Labels, check_number_of_classes, has_label
 from candide.data.notes import Note
 from candide.data.table import Table
-from candide.data.targets import MAX_CLASSES, check_number_of_classes, has_label
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 from candide.engines import arrays
 from candide.engines.base import PreparedSource, Source, check_columns
-from candide.engines.batches import is_read_as_text, number_columns
+from candide.engines.batches import check_temporal, is_read_as_text, number_columns
 from candide.engines.reading import ReadOptions
-from candide.engines.temporal import check_temporal
 from candide.errors import InputError
 from candide.events import resolve_event
 from candide.model.input_columns import format_suggestion, similar_names
@@ -144,7 +142,7 @@ def _stray_note(name: str, column: Any, untyped: bool) -> list[Note]:
     """A note where a column is text though most of its values are numbers or dates."""
     if not pa.types.is_string(column.type):
         return []
-    from candide.engines.duckdb.stray_values import stray_note
+    from candide.engines.duckdb.type_inference import stray_note
 
     return stray_note(name, column, untyped)
 

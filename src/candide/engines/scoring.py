@@ -23,14 +23,12 @@ from candide.data import notes as remarks
 from candide.data import value_matching
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.blocks import Floats
-from candide.data.labels import Labels
+from candide.data.labels import Labels, has_label
 from candide.data.notes import Note, left_out_notes
-from candide.data.targets import has_label
 from candide.data.text_formats import TextFormat
 from candide.engines.base import LabelledSource, Source, check_columns
-from candide.engines.batches import make_blocks, number_columns, split_batches
+from candide.engines.batches import check_temporal, make_blocks, number_columns, split_batches
 from candide.engines.counting import parse_row_weights
-from candide.engines.temporal import check_temporal
 from candide.errors import UnlabelledError
 from candide.kernels import threads
 from candide.model.fitted import FittedModel

@@ -135,7 +135,7 @@ def stray_notes(table: Table, names: Collection[Name]) -> list[Note]:
     if not names:
         return []
     from candide.data.column_types import schema_sample_size
-    from candide.engines.duckdb.stray_values import stray_note
+    from candide.engines.duckdb.type_inference import stray_note
 
     heads = {name: _as_strings(table.head(name, schema_sample_size(len(table.names)))) for name in names}
     return [note for name, head in heads.items() if head is not None for note in stray_note(name, head, False)]

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from candide.data import notes
 from candide.data.blocks import Floats
-from candide.data.labels import Labels
+from candide.data.labels import MAX_CLASSES, Labels, check_number_of_classes
 from candide.data.notes import Note
 from candide.data.table import Name, Table
-from candide.data.targets import MAX_CLASSES, check_number_of_classes
 from candide.engines.text_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
 from candide.errors import InputError
 from candide.estimators.classifier_methods import GenerativeClassifier

@@ -14,8 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
-from candide.encoding.token_positions import locate_tokens
-from candide.encoding.tokens import Tokens
+from candide.encoding.tokens import Tokens, locate_tokens
 from candide.explain.words import DocumentWord
 
 _EXCERPT_MARGIN = 60  # letters to both sides of a strong piece

@@ -15,11 +15,10 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.data.column_types import early_decision_note
-from candide.data.labels import Labels
+from candide.data.labels import Labels, has_label
 from candide.data.notes import Note
 from candide.data.repeated_rows import DistinctRows, find_distinct_rows, repeated_row_notes
 from candide.data.table import Name, Table
-from candide.data.targets import has_label
 from candide.data.text_formats import MISSING_MARKERS, parse_plain_number
 from candide.errors import InputError
 from candide.model.counts import ModelCounts

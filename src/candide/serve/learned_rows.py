@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from candide.data import value_matching
+from candide.data.labels import is_missing_label
 from candide.data.table import Table
-from candide.data.targets import is_missing_label
 from candide.data.value_identity import format_plain_value
 from candide.engines import arrays
 from candide.errors import InputError

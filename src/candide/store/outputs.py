@@ -17,9 +17,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from candide.engines.inputs import input_files
 from candide.errors import InputTypeError
-from candide.files import check_output
+from candide.files import check_output, input_files
 from candide.store import is_model_file
 
 

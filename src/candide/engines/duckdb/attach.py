@@ -19,13 +19,11 @@ from typing import Any
 import duckdb
 
 from candide import formatting
-from candide.data.arrow_columns import to_plain_types
+from candide.data.arrow_columns import as_arrow, check_column, columns_from_records, is_record_list, to_plain_types
 from candide.data.column_types import SCHEMA_SAMPLE_ROWS
 from candide.data.notes import Note
-from candide.data.python_columns import as_arrow
-from candide.data.records import check_column, columns_from_records, is_record_list
 from candide.data.table import Table
-from candide.engines.duckdb import encodings, folders, formats
+from candide.engines.duckdb import encodings, formats
 from candide.engines.duckdb.csv_options import (
     CsvHints,
     CsvOptions,
@@ -93,8 +91,8 @@ def _attach_path(con: Any, path: str, reading: ReadOptions, view: str, found: At
         path, found.name = str(_spool_stdin(found)), "standard input"
     formats.refuse_address(path)
     path, table = formats.split_path_table(path)
-    if os.path.isdir(path) and folders.has_document_folders(path):
-        _attach_frame(con, folders.DocumentFolder(path, reading.encoding or "utf-8", reading.errors), view, found)
+    if os.path.isdir(path) and formats.has_document_folders(path):
+        _attach_frame(con, formats.DocumentFolder(path, reading.encoding or "utf-8", reading.errors), view, found)
         found.documents = ("text",)
         return
     kind = _file_format(path)

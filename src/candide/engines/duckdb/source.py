@@ -2,7 +2,7 @@
 
 A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for standard input,
 a DuckDB or SQLite file, a workbook, ARFF, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of
-folders of documents (:mod:`candide.engines.duckdb.folders`).
+folders of documents (:mod:`candide.engines.duckdb.foreign_files`).
 
 >>> import pyarrow as pa
 >>> with DuckDBSource.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:

@@ -6,30 +6,30 @@ to a temporary file where they are needed in the same order twice.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.labels import Labels
 from candide.data.notes import Note
-from candide.data.sampling import assign_folds, assign_folds_by_key, hash_row_numbers
+from candide.data.row_hash import hash_row_numbers
+from candide.data.sampling import assign_folds, assign_folds_by_key
 from candide.engines.addresses import has_password_setting, is_address, redact_address, split_table
-from candide.engines.base import Folds
+from candide.engines.base import CountResult, Engine, Folds, LabelledSource, PreparedSource
 from candide.engines.batches import Scan
-from candide.engines.postgres.columns import PostgresColumn, read_columns
-from candide.engines.postgres.relations import find_relation
+from candide.engines.postgres.relations import PostgresColumn, find_relation, read_columns
 from candide.engines.postgres.session import Session
 from candide.engines.reading import ReadOptions
+from candide.engines.sql import count as sql
 from candide.engines.sql.dialects.postgres import PostgresDialect
 from candide.engines.sql.source import SqlSource
+from candide.engines.sql.statistics import SQL_TALLY_KINDS
 from candide.engines.sql.text import quote_identifier
 from candide.engines.text_formats import unread_text
 from candide.errors import InputError, SourceError
 from candide.files import remove_temporary, temporary_file
-
-if TYPE_CHECKING:
-    from candide.engines.postgres.engine import Postgres
+from candide.model.plan import Plan, PlanPart
 
 _BATCH_ROWS = 1 << 16  # rows that are read at a time where the table is written to a file, or its folds are dealt
 
@@ -270,3 +270,29 @@ def _read_file(path: str, columns: Sequence[str], size: int, span: tuple[int, in
                     return
 
     return Scan(pa.schema([schema.field(name) for name in columns]), batches())
+
+
+class Postgres(Engine):
+    """Says moments, sums and levels itself."""
+
+    name = "postgres"
+    tally_kinds = SQL_TALLY_KINDS
+    max_levels = 31  # GROUPING takes no more columns
+
+    def open(self, data: Any, reading: ReadOptions | None = None) -> PostgresSource:
+        return PostgresSource(data, reading or ReadOptions(), self)
+
+    def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
+        """None where rows are dealt out here, or are in a file; numbers that text spells are read here."""
+        source = rows.source
+        assert isinstance(source, PostgresSource)
+        if source.is_local or (rows.folds and rows.folds.key_column is None):
+            return []
+        text = {name for name, kind in source.columns.items() if kind == "VARCHAR"}
+        parts = super().countable_parts(plan, rows)
+        return [
+            part for part in parts if part.event.encoding.is_read_as_text or text.isdisjoint(map(str, part.columns))
+        ]
+
+    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
+        return sql.count_by_query(rows, prepared)

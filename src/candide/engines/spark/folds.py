@@ -12,8 +12,9 @@ With a key neither is needed.
 [0, 0, 1, 1, 2, 2]
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,7 +23,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from candide.data.labels import Labels
-from candide.data.sampling import assign_folds_by_key, hash_row_numbers
+from candide.data.row_hash import hash_row_numbers
+from candide.data.sampling import assign_folds_by_key
 
 ClassRowCounts = Mapping[str, int]  # how many rows of each class
 
@@ -101,3 +103,46 @@ def _fold_of_places(place: NDArray, n: int, seed: int, name: str) -> NDArray:
     salt = int.from_bytes(name.encode()[:6], "big")  # so that small classes do not all begin alike
     each = hash_row_numbers(((place // n)[:, None] * n + np.arange(n) + (salt << 16)).ravel(), seed).reshape(-1, n)
     return (each < np.take_along_axis(each, (place % n)[:, None], axis=1)).sum(axis=1)
+
+
+_SHUFFLE_NODES = re.compile(r"(?<!Broadcast)Exchange|JDBC")  # in a plan whose rows may come in another order each time
+_NODE = re.compile(r"(?m)^(?P<above>[ :|+\-]*)(?:\*\(\d+\) )?(?P<node>(?:(?:File|Batch)Scan )?\w+)(?P<rest>.*)")
+_CACHED_SCAN = "InMemoryTableScan"  # of rows that were cached, however they were made
+_READ_NODES = {"AdaptiveSparkPlan", "Project", "Filter", "ColumnarToRow", "Union", "Coalesce", "Range"}
+_READ_NODES |= {"LocalTableScan", _CACHED_SCAN}
+_READ_NODES |= {f"{scan}Scan {form}" for scan in ("File", "Batch") for form in ("parquet", "orc")}
+# Where Spark itself cannot be asked; of what is encrypted by a chance of its own it does not tell
+_NONDETERMINISTIC = re.compile(r"(?i)\b(rand\w*|uuid|shuffle|reflect|java_method|input_file_\w+|\w+_id|aesEncrypt)\(")
+_CLOCK_FUNCTIONS = re.compile(r"\b(now|current_date|(current_|local)time(stamp)?)\(")
+
+
+def find_shuffle(plan: str) -> str | None:
+    """What in a plan has rows come in another order each time."""
+    found = _SHUFFLE_NODES.search(plan)
+    return found[0] if found else None
+
+
+def is_only_read(plan: str) -> bool:
+    """Whether rows are read from where they are stored, and at most chosen and changed one by one."""
+    nodes = list(_nodes(plan))
+    return bool(nodes) and all(node in _READ_NODES and not _NONDETERMINISTIC.search(rest) for node, rest in nodes)
+
+
+def has_clock(analyzed: str) -> bool:
+    """Whether a plan, as it is before each query puts its own time there, reads the clock.
+
+    >>> [has_clock(f"Filter (t#1 < {what})") for what in ("now()", "2024-01-01")]
+    [True, False]
+    """
+    return _CLOCK_FUNCTIONS.search(analyzed) is not None
+
+
+def _nodes(plan: str) -> Iterator[tuple[str, str]]:
+    """The nodes of a plan, without those by which rows were made that are stored."""
+    stored = None
+    for found in _NODE.finditer(plan):
+        depth = len(found["above"])
+        if stored is not None and depth > stored:
+            continue
+        stored = depth if found["node"] == _CACHED_SCAN else None
+        yield found["node"], found["rest"]

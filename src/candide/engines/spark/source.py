@@ -10,28 +10,32 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from candide.data.notes import Note
 from candide.data.text_formats import parse_plain_numbers
-from candide.engines.base import BatchScorer, Folds, Work
+from candide.engines.base import BatchScorer, CountResult, Engine, Folds, LabelledSource, PreparedSource, Source, Work
 from candide.engines.batches import BATCH_ROWS, batch_size
 from candide.engines.reading import ReadOptions
 from candide.engines.spark import executors
 from candide.engines.spark.executors import RESULT_SCHEMA, BatchLayout, ClassCounting
-from candide.engines.spark.folds import FoldAssignment, KeyFolds, make_stratified_folds
-from candide.engines.spark.plans import find_shuffle, has_clock, is_only_read
-from candide.engines.spark.session import open_frame
-from candide.engines.spark.spark_errors import translate_errors
+from candide.engines.spark.folds import (
+    FoldAssignment,
+    KeyFolds,
+    find_shuffle,
+    has_clock,
+    is_only_read,
+    make_stratified_folds,
+)
+from candide.engines.spark.session import open_frame, translate_errors
+from candide.engines.sql import count as sql
 from candide.engines.sql.dialects.spark import SparkDialect
 from candide.engines.sql.source import SqlSource
+from candide.engines.sql.statistics import SQL_TALLY_KINDS
 from candide.engines.text_formats import unread_text
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.model.plan import Plan, PlanPart
-
-if TYPE_CHECKING:
-    from candide.engines.spark.engine import Spark
 
 T = TypeVar("T")
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -297,3 +301,40 @@ def _mask_missing(frame: Any, missing: Sequence[str]) -> Any:
         frame = frame.replace(list(missing), None)
     numbers = parse_plain_numbers(missing)
     return frame.replace([float(number) for number in numbers], None) if numbers else frame
+
+
+class Spark(Engine):
+    """A data frame, or ``spark://master::table``."""
+
+    name = "spark"
+    tally_kinds = SQL_TALLY_KINDS
+    max_columns = 100  # Spark compiles no wider query
+    max_partitions: int = (
+        100  # results of partitions that are added on the driver: more would take longer than to count
+    )
+    add_group_size: int = 32  # and on an executor, where they are more
+
+    def open(self, data: Any, reading: ReadOptions | None = None) -> SparkSource:
+        return SparkSource.open(data, reading or ReadOptions(), self)
+
+    def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
+        """None where rows are dealt into folds on executors."""
+        source = rows.source
+        assert isinstance(source, SparkSource)
+        if (rows.folds and rows.folds.key_column is None) or not source.can_answer(rows.target, rows.weight):
+            return []
+        return [part for part in super().countable_parts(plan, rows) if source.can_count(part)]
+
+    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
+        return sql.count_by_query(rows, prepared)
+
+    def gather(self, rows: LabelledSource, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
+        assert isinstance(rows.source, SparkSource)
+        return rows.source.gather(plan, rows.extra_columns, work, rows.folds)
+
+    def scored_table(
+        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], BatchScorer]
+    ) -> Any:
+        """A data frame, unless its session ends with the source."""
+        assert isinstance(source, SparkSource)
+        return None if source.owns_session else source.score_rows(plan, keep, scoring)

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from candide.data.labels import Labels, is_absent
-from candide.data.targets import is_missing_label
+from candide.data.labels import Labels, is_absent, is_missing_label
 from candide.data.value_matching import parse_levels
 from candide.encoding import LevelEncoding
 from candide.engines.base import CountResult, LabelledSource, PreparedSource

@@ -21,7 +21,7 @@ from operator import add
 from typing import Any
 
 from candide import formatting
-from candide.data.targets import is_missing_label
+from candide.data.labels import is_missing_label
 from candide.data.value_identity import parse_value, to_plain_value
 from candide.data.value_matching import parse_levels
 from candide.engines.base import CountResult, LabelledSource, PreparedSource

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Floats
 from candide.data.documents import Documents
-from candide.data.sampling import draw_rows, hash_row_numbers
+from candide.data.row_hash import hash_row_numbers
+from candide.data.sampling import draw_rows
 from candide.distributions.text_weighting import DEFAULT_WEIGHTING, TextWeighting
 from candide.encoding.tokens import PLAIN, SUBLINEAR, tokenize
 from candide.kernels.text_twin import occurrence_weights
