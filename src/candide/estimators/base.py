@@ -18,7 +18,7 @@ from candide.data.blocks import Floats
 from candide.data.labels import MAX_CLASSES, Labels, check_number_of_classes
 from candide.data.notes import Note
 from candide.data.table import Name, Table
-from candide.engines.text_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
+from candide.engines.table_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
 from candide.errors import InputError
 from candide.estimators.classifier_methods import GenerativeClassifier
 from candide.estimators.locking import lock_of

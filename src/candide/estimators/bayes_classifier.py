@@ -12,7 +12,7 @@ from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.notes import Note
 from candide.data.table import Table
-from candide.engines.text_formats import NO_FORMATS, read_as_fitted
+from candide.engines.table_formats import NO_FORMATS, read_as_fitted
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import WeightedClassifier

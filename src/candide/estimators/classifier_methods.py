@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from candide.data import notes
 from candide.data.blocks import Block, not_finite_error
 from candide.data.table import Table
-from candide.engines.text_formats import read_as_fitted
+from candide.engines.table_formats import read_as_fitted
 from candide.errors import InputError
 from candide.estimators.sklearn_contract import Estimator
 from candide.estimators.validation import checked_count, make_generator

@@ -12,7 +12,7 @@ from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.notes import Note
 from candide.data.table import Name, Table
-from candide.engines.text_formats import (
+from candide.engines.table_formats import (
     ColumnTextFormats,
     declared_columns,
     infer_text_formats,

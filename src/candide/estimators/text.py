@@ -15,7 +15,7 @@ from candide.data.documents import Documents
 from candide.data.labels import Labels
 from candide.data.notes import Note
 from candide.data.table import Name, Table
-from candide.engines.text_formats import NO_FORMATS, ColumnTextFormats
+from candide.engines.table_formats import NO_FORMATS, ColumnTextFormats
 from candide.errors import InputError, unknown_name_error
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import WeightedClassifier

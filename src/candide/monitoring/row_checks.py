@@ -26,7 +26,7 @@ from candide.data.notes import Note
 from candide.data.repeated_rows import find_distinct_rows
 from candide.data.table import Name, Table
 from candide.data.value_matching import match_codes
-from candide.engines.duckdb.text_formats import date_examples
+from candide.engines.duckdb.format_detection import date_examples
 from candide.engines.duckdb.type_inference import is_string
 from candide.errors import InputError
 from candide.model.counts import ModelCounts

@@ -24,18 +24,17 @@ from candide.data.column_types import SCHEMA_SAMPLE_ROWS
 from candide.data.notes import Note
 from candide.data.table import Table
 from candide.engines.duckdb import encodings, formats
-from candide.engines.duckdb.csv_options import (
-    CsvHints,
-    CsvOptions,
+from candide.engines.duckdb.csv_detection import (
     detect_csv,
     lines_above_header,
     renamed_column_notes,
     unify_line_endings,
+    without_repeats,
 )
+from candide.engines.duckdb.csv_options import CsvHints, CsvOptions
 from candide.engines.duckdb.duckdb_errors import translate_errors
+from candide.engines.duckdb.format_detection import time_type
 from candide.engines.duckdb.formats import choose_table, file_suffix, list_files
-from candide.engines.duckdb.repeated_headers import without_repeats
-from candide.engines.duckdb.text_formats import time_type
 from candide.engines.interrupts import read_pieces
 from candide.engines.reading import ReadOptions
 from candide.engines.sql.text import quote_identifier, quote_text, quote_texts

@@ -26,7 +26,8 @@ from urllib.parse import quote
 
 from candide import formatting
 from candide.data.notes import Note
-from candide.engines.duckdb.csv_options import CsvHints, CsvOptions, distinct_names, duplicate_name_notes
+from candide.engines.duckdb.csv_detection import distinct_names, duplicate_name_notes
+from candide.engines.duckdb.csv_options import CsvHints, CsvOptions
 from candide.engines.duckdb.encodings import open_bytes
 from candide.engines.duckdb.formats import choose_table
 from candide.engines.sql.text import quote_identifier

@@ -29,9 +29,9 @@ from candide.engines.base import Folds
 from candide.engines.batches import Scan
 from candide.engines.duckdb import progress, type_inference
 from candide.engines.duckdb.attach import AttachedData, attach, make_temporary_file
+from candide.engines.duckdb.csv_detection import named_rows
 from candide.engines.duckdb.csv_options import castable_sql, is_not_header, replace_columns_sql, typed_table_sql
 from candide.engines.duckdb.duckdb_errors import translate_errors
-from candide.engines.duckdb.repeated_headers import named_rows
 from candide.engines.duckdb.spread_sample import (
     append_values,
     find_binary_columns,

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from candide.engines.duckdb.csv_options import CsvOptions
-from candide.engines.duckdb.text_formats import all_match
+from candide.engines.duckdb.format_detection import all_match
 from candide.engines.sql.text import quote_identifier
 
 _N_POSITIONS = 32  # of a CSV, at which lines are read

@@ -26,7 +26,7 @@ from candide.engines.sql.dialects.postgres import PostgresDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.statistics import SQL_TALLY_KINDS
 from candide.engines.sql.text import quote_identifier
-from candide.engines.text_formats import unread_text
+from candide.engines.table_formats import unread_text
 from candide.errors import InputError, SourceError
 from candide.files import remove_temporary, temporary_file
 from candide.model.plan import Plan, PlanPart

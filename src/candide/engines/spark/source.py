@@ -33,7 +33,7 @@ from candide.engines.sql import count as sql
 from candide.engines.sql.dialects.spark import SparkDialect
 from candide.engines.sql.source import SqlSource
 from candide.engines.sql.statistics import SQL_TALLY_KINDS
-from candide.engines.text_formats import unread_text
+from candide.engines.table_formats import unread_text
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.model.plan import Plan, PlanPart
 
