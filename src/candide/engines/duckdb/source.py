@@ -1,4 +1,4 @@
-"""Sources of DuckDB: whatever holds rows, opened as one view that may be read again and again.
+"""Sources of DuckDB: files, frames, queries and relations, opened as one view that can be read repeatedly.
 
 A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for standard input,
 a DuckDB or SQLite file, a workbook, ARFF, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of
@@ -68,24 +68,24 @@ class DuckDBSource(SqlSource):
         self.engine = engine  # type: ignore[assignment]
         self.attached = AttachedData()
         self.columns: dict[str, str] = {}
-        self.types: dict[str, str] = {}  # of a CSV, those found out, and how numbers are written there
+        self.types: dict[str, str] = {}  # of a CSV: inferred, with the formats of its numbers and dates
         self.text_formats: dict[str, TextFormat] = {}
-        self.original_names: dict[str, str] = {}  # of other sources, the names of text that is read as numbers
+        self.original_names: dict[str, str] = {}  # of other sources: second names of text that is read as numbers
         self.rows_read = 0
-        self._as_opened: tuple[str, dict[str, str], dict[str, str], Any] | None = None  # before text was read
+        self._as_opened: tuple[str, dict[str, str], dict[str, str], Any] | None = None  # before text was parsed
         self.spread_values: dict[str, Any] = {}
         self._folds: dict[Folds, str] = {}
-        self._lock: Lock | None = None  # on the rows that queries have read, where one looks on
+        self._lock: Lock | None = None  # on the number of rows read, where progress is shown
 
     @classmethod
     def open(cls, data: Any, reading: ReadOptions | None = None, engine: "DuckDB | None" = None) -> Self:
         """Open anything that holds rows."""
         reading = reading or ReadOptions()
         con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        with suppress(duckdb.InvalidInputException):  # a notebook without ipywidgets has none, and may not be told so
-            con.execute("SET enable_progress_bar = false")  # that of the command line counts rows
+        with suppress(duckdb.InvalidInputException):  # a notebook without ipywidgets has no progress bar
+            con.execute("SET enable_progress_bar = false")  # the command line has its own
         con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
-        # The least and largest values that Parquet files note leave NaN out, and with them isnan() is taken for false.
+        # The statistics of Parquet files ignore NaN, and by them isnan() would be optimised to false.
         con.execute("SET disabled_optimizers = 'statistics_propagation'")
         if reading.memory_limit:
             try:
@@ -98,6 +98,7 @@ class DuckDBSource(SqlSource):
         source = cls(con, reading, engine)
         try:
             attach(con, data, reading, source.view, source.attached)
+            source._adopt(source.attached)
             source._describe()
             source._mask_missing()
         except BaseException:
@@ -105,37 +106,18 @@ class DuckDBSource(SqlSource):
             raise
         return source
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.attached.name
-
-    @property
-    def documents(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.attached.documents
-
-    @property
-    def categories(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(field.name for field in self.attached.schema or () if is_coded_number(field.type))
-
-    @property
-    def notes(self) -> list[Note]:  # type: ignore[override]
-        return self.attached.notes
-
-    @property
-    def encoding(self) -> str | None:  # type: ignore[override]
-        return self.attached.encoding
-
-    @property
-    def is_untyped(self) -> bool:  # type: ignore[override]
-        return self.attached.csv is not None
+    def _adopt(self, attached: AttachedData) -> None:
+        self.name, self.notes, self.encoding = attached.name, attached.notes, attached.encoding
+        self.documents, self.is_untyped = attached.documents, attached.csv is not None
+        self.categories = tuple(field.name for field in attached.schema or () if is_coded_number(field.type))
 
     def close(self) -> None:
-        """Close the connection and remove what was spooled."""
+        """Close the connection and remove temporary files."""
         self.attached.relation = None
         self.con.close()
-        for thing in self.attached.resources:
-            if isinstance(thing, Path):
-                remove_temporary(str(thing))
+        for resource in self.attached.resources:
+            if isinstance(resource, Path):
+                remove_temporary(str(resource))
         self.attached.resources.clear()
 
     # Queries
@@ -154,8 +136,8 @@ class DuckDBSource(SqlSource):
 
     def scan(self, sql: str, size: int) -> Scan:
         """Run a query for rows of the source; its schema, and its result in Arrow record batches."""
-        found = self._scan(sql, size)
-        return Scan(found.schema, self._count_batches(found.batches))
+        scan = self._scan(sql, size)
+        return Scan(scan.schema, self._count_batches(scan.batches))
 
     def _scan(self, sql: str, size: int) -> Scan:
         with translate_errors(self.name):
@@ -181,7 +163,7 @@ class DuckDBSource(SqlSource):
         chosen = ", ".join(map(quote_identifier, self.columns)) if self.original_names else "*"
         return self.fetch_arrow(f"SELECT {chosen} FROM {self.view} LIMIT {n}")
 
-    # Looking on
+    # Progress
 
     def start_progress(self) -> None:
         super().start_progress()
@@ -200,19 +182,18 @@ class DuckDBSource(SqlSource):
         return None if self._lock is None else progress.ROW_TICK.copy()
 
     def _estimate_rows(self) -> int | None:
-        found = self.attached
-        if found.text_files:
-            return progress.estimate_lines(found.text_files)
-        if found.is_query or found.documents:
+        if self.attached.text_files:
+            return progress.estimate_lines(self.attached.text_files)
+        if self.attached.is_query or self.attached.documents:
             return None
         return self.fetch_rows(f"SELECT count(*) FROM {self.view}")[0][0]
 
     def materialise(self) -> None:
-        """Those of a query are written to a temporary file, once."""
+        """Write the rows of a query to a temporary file, once."""
         if not self.attached.is_query:
             return
         path = make_temporary_file("parquet", self.attached)
-        with translate_errors(self.name):  # by no other file, which a stop would leave there
+        with translate_errors(self.name):  # without another temporary file, which an interrupt would leave behind
             rows = self._query(f"SELECT * FROM {self.view}")
             self._run_interruptible(lambda: rows.write_parquet(str(path), use_tmp_file=False))
         self.attached.relation, self.attached.is_query, self._as_opened = None, False, None
@@ -220,7 +201,7 @@ class DuckDBSource(SqlSource):
         self._describe()
 
     def with_folds(self, folds: Folds) -> Expr:
-        """The rows beside a table of their folds in the same order, which is made once, from the labels alone."""
+        """The rows joined by position with a table of their folds, which is made once, from the labels alone."""
         if folds.key_column is not None:
             return super().with_folds(folds)
         self.materialise()
@@ -232,16 +213,16 @@ class DuckDBSource(SqlSource):
                     self.con.register("folds_of_rows", pa.table({FOLD: folds.rows.fold}))
                     query = "SELECT * FROM folds_of_rows"
                 self.con.execute(f"CREATE TEMP TABLE {self._folds[folds]} AS {query}")
-        beside = exp.Join(this=exp.to_table(self._folds[folds]), method="POSITIONAL")
-        return exp.Select(expressions=[exp.Star()], joins=[beside]).from_(self.view).subquery("dealt")
+        folds_join = exp.Join(this=exp.to_table(self._folds[folds]), method="POSITIONAL")
+        return exp.Select(expressions=[exp.Star()], joins=[folds_join]).from_(self.view).subquery("folded")
 
-    # The types of a CSV, of which every column comes as text until they are known
+    # Types of text columns: every column of a CSV is text until they are inferred
 
     def read_head(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
     ) -> tuple[Any, list[Note]]:
         self.spread_values = {}
-        if self.types:  # it was looked at before
+        if self.types:  # inferred before
             self.types, self.text_formats = {}, {}
             self._set_types(dict.fromkeys(self.columns, "VARCHAR"), {})
         if self._as_opened is not None:
@@ -255,38 +236,33 @@ class DuckDBSource(SqlSource):
                 self._select_from(f"(SELECT * FROM {self.view} WHERE {is_not_header(self.columns)})")
                 head = self.head(n)
             if head.num_rows == n and not self.attached.is_query:
-                names = [
-                    name for name in find_binary_columns(head) if _NUMBER.match(self.columns[name]) and name != target
-                ]
-                self.spread_values = self._other_values(names, n)
+                binary = [name for name in find_binary_columns(head) if name != target]
+                names = [name for name in binary if _NUMBER.match(self.columns[name])]
+                with translate_errors(self.name):
+                    query = lambda: find_other_values(self._query, self.view, names, n)  # noqa: E731
+                    self.spread_values = self._run_interruptible(query)
             head, notes = self._infer_text_types(head, target, as_text, as_numbers)
             return head, [*repeats, *notes]
-        known = self.attached.csv
-        words = {*as_text, *(known.categories - set(as_numbers))}
-        names = (
-            [name for name in find_binary_columns(head) if name not in {target, *words}] if head.num_rows == n else []
-        )
-        others = sample_other_texts(self.con, known, names, n, lambda: str(make_temporary_file("csv", self.attached)))
-        read = type_inference.infer_types(
-            self.con, append_values(head, others), target, words, as_numbers, self.reading, known.text_columns
-        )
+        csv = self.attached.csv
+        texts = {*as_text, *(csv.categories - set(as_numbers))}
+        binary = find_binary_columns(head) if head.num_rows == n else []
+        names = [name for name in binary if name not in {target, *texts}]
+        others = sample_other_texts(self.con, csv, names, n, lambda: str(make_temporary_file("csv", self.attached)))
+        values = append_values(head, others)
+        read = type_inference.infer_types(self.con, values, target, texts, as_numbers, self.reading, csv.text_columns)
         self._set_types(read.types, read.text_formats)
-        self.spread_values = {
-            n: self._cast_columns(pa.table({n: c}), {n: read.types[n]}, read.text_formats)[n] for n, c in others.items()
-        }
-        return self._cast_columns(head, read.types, read.text_formats), read.notes
-
-    def _other_values(self, names: Sequence[str], n: int) -> dict[str, Any]:
-        with translate_errors(self.name):
-            return self._run_interruptible(lambda: find_other_values(self._query, self.view, names, n))
+        cast = lambda table, types: self._cast_columns(table, types, read.text_formats)  # noqa: E731
+        self.spread_values = {n: cast(pa.table({n: c}), {n: read.types[n]})[n] for n, c in others.items()}
+        return cast(head, read.types), read.notes
 
     def _infer_text_types(
         self, head: Any, target: str, as_text: Sequence[str], as_numbers: Sequence[str]
     ) -> tuple[Any, list[Note]]:
-        """Have text columns of a source with types that spell numbers or dates read as such, by the rules for files."""
-        kept = {target, *as_text, *self.documents}
-        texts = [n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in kept]
-        texts = head.select(names := [n for n in texts if type_inference.is_string(head, n)])
+        """Read text columns of a typed source that hold numbers or dates as such, by the rules for files."""
+        excluded = {target, *as_text, *self.documents}
+        names = [n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in excluded]
+        names = [name for name in names if type_inference.is_string(head, name)]
+        texts = head.select(names)
         read = type_inference.infer_types(self.con, texts, None, (), as_numbers, self.reading, names, typed=True)
         read.types = {name: kind for name, kind in read.types.items() if kind != "VARCHAR"}
         if read.types:
@@ -301,7 +277,7 @@ class DuckDBSource(SqlSource):
     def read_numbers(
         self, names: Sequence[str], text_formats: _Formats | None = None, temporal: Mapping[Any, str] = _EMPTY_MAPPING
     ) -> list[Note]:
-        """In the way in which they are written in the head, where they come as text."""
+        """In the format of the first rows, where they come as text."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if not names:
             return []
@@ -315,38 +291,35 @@ class DuckDBSource(SqlSource):
         return read.notes
 
     def _reread_numbers(self, read: type_inference.InferredTypes) -> None:
-        """Have text of a source with types read as numbers, and beside that as it is."""
+        """Read text columns of a typed source as numbers; the text stays under a second name."""
         table = typed_table_sql(self.view, read.types, read.text_formats, self._original_names(read.types))
         self._select_from(replace_columns_sql(table, self._missing_sql(read.types)))
         self.columns |= read.types
 
     def _mask_missing(self) -> None:
-        """Have what was said to mean a missing value be one in a source with types; a CSV is read without it."""
+        """Replace missing-value markers of a typed source; those of a CSV are replaced as it is read."""
         if self.attached.csv is None and (absent := self._missing_sql(self.columns)):
-            copies = [
-                f"{quote_identifier(name)} AS {quote_identifier(other)}"
-                for name, other in self._original_names(absent).items()
-            ]
+            names = self._original_names(absent).items()
+            copies = [f"{quote_identifier(name)} AS {quote_identifier(other)}" for name, other in names]
             self._select_from(replace_columns_sql(self.view, absent, copies))
 
     def _missing_sql(self, types: Mapping[str, str]) -> dict[str, str]:
-        """SQL for columns without what means a missing value: numbers by what they are, text by how it is written."""
-        numbers = ", ".join(f"CAST({number!r} AS DOUBLE)" for number in parse_plain_numbers(self.reading.na_values))
-        texts = (
-            "" if self.is_untyped or not self.reading.na_values else ", ".join(map(quote_text, self.reading.na_values))
-        )
+        """SQL for columns without missing-value markers: numbers by value, text as it is written."""
+        na = self.reading.na_values
+        numbers = ", ".join(f"CAST({number!r} AS DOUBLE)" for number in parse_plain_numbers(na))
+        texts = "" if self.is_untyped else ", ".join(map(quote_text, na))
         out = {}
         for name, kind in types.items():
-            if said := numbers if _NUMBER.match(kind) else texts if kind.startswith(("VARCHAR", "ENUM")) else "":
-                as_said = f"CAST({quote_identifier(name)} AS {'DOUBLE' if said is numbers else 'VARCHAR'})"
-                out[name] = f"CASE WHEN {as_said} IN ({said}) THEN NULL ELSE {quote_identifier(name)} END"
+            column, is_number = quote_identifier(name), bool(_NUMBER.match(kind))
+            if markers := numbers if is_number else texts if kind.startswith(("VARCHAR", "ENUM")) else "":
+                value = f"CAST({column} AS {'DOUBLE' if is_number else 'VARCHAR'})"
+                out[name] = f"CASE WHEN {value} IN ({markers}) THEN NULL ELSE {column} END"
         return out
 
     def _original_names(self, names: Iterable[str]) -> dict[str, str]:
-        """New names for columns that are about to be read otherwise, under which they stay as they are."""
-        self.original_names |= (
-            new := {name: f"{name} as it is written" for name in names if name not in self.original_names}
-        )
+        """Second names for columns that are about to be parsed, under which they stay as they are."""
+        new = {name: f"{name} as it is written" for name in names if name not in self.original_names}
+        self.original_names |= new
         return new
 
     def _select_from(self, table: str) -> None:
@@ -359,36 +332,32 @@ class DuckDBSource(SqlSource):
                 self.view = f"{self.view}_read"
 
     def original_columns(self, names: Sequence[str]) -> list[tuple[str, Any]]:
-        """Of a CSV as text, from columns beside those that are read as numbers."""
-        schema = self.attached.schema
+        """Of a CSV as text, under second names."""
         if self.attached.csv is None:
-            return [(self.original_names.get(name, name),
-                     None if schema is None or name not in schema.names else schema.field(name).type)
-                    for name in names]  # fmt: skip
-        written = {name: f"{name} as it is written" for name in names}
-        self._set_types({}, {}, written)
-        return [(other, None) for other in written.values()]
+            schema = self.attached.schema
+            types = {} if schema is None else {field.name: field.type for field in schema}
+            return [(self.original_names.get(name, name), types.get(name)) for name in names]
+        originals = {name: f"{name} as it is written" for name in names}
+        self._set_types({}, {}, originals)
+        return [(other, None) for other in originals.values()]
 
     def _set_types(
-        self,
-        types: Mapping[str, str],
-        text_formats: Mapping[str, TextFormat],
-        written: Mapping[str, str] = _EMPTY_MAPPING,
+        self, types: Mapping[str, str], text_formats: _Formats, originals: Mapping[str, str] = _EMPTY_MAPPING
     ) -> None:
         assert self.attached.csv is not None
         self.types |= types
         self.text_formats |= text_formats
         with translate_errors(self.name):
-            table = self.attached.csv.select_sql(self.types, self.text_formats, written)
+            table = self.attached.csv.select_sql(self.types, self.text_formats, originals)
             self._create_view(replace_columns_sql(table, self._missing_sql(self.types)))
         self.columns |= types
 
-    def _cast_columns(self, head: Any, types: Mapping[str, str], text_formats: Mapping[str, TextFormat]) -> Any:
-        """Columns of text, read with SQL types; what does not fit is missing."""
+    def _cast_columns(self, head: Any, types: Mapping[str, str], text_formats: _Formats) -> Any:
+        """Text columns, cast to SQL types; what does not fit is missing."""
         self.con.register("head", head)
+        castable = {name: castable_sql(name, text_formats.get(name, PLAIN_FORMAT)) for name in types}
         reads = ", ".join(
-            f"TRY_CAST({castable_sql(name, text_formats.get(name, PLAIN_FORMAT))} AS {kind}) AS {quote_identifier(name)}"
-            for name, kind in types.items()
+            f"TRY_CAST({castable[name]} AS {kind}) AS {quote_identifier(name)}" for name, kind in types.items()
         )
         table = replace_columns_sql(f"(SELECT {reads} FROM head)", self._missing_sql(types))
         return self.con.sql(f"SELECT * FROM {table}").to_arrow_table()
@@ -400,7 +369,7 @@ class DuckDBSource(SqlSource):
         return self.con.sql(sql) if relation is None else relation.query(self.view, sql)
 
     def _run_interruptible(self, call: Callable[[], T]) -> T:
-        """What a query gives; one of a relation is on the relation's connection, which older ones do not show."""
+        """The result of a query; a relation has its own connection, which older versions do not show."""
         relation = self.attached.relation
         con = self.con if relation is None else getattr(relation, "_con", None)
         return call() if con is None else run_interruptible(con, call)
@@ -409,7 +378,9 @@ class DuckDBSource(SqlSource):
         if self.attached.csv is not None:
             self.columns = dict.fromkeys(self.attached.csv.names, "VARCHAR")
         elif self.attached.relation is not None:
-            relation = self.attached.relation.query(self.view, f"SELECT * FROM {self.view}")  # names it twice no more
+            relation = self.attached.relation.query(
+                self.view, f"SELECT * FROM {self.view}"
+            )  # duplicate names become distinct
             self.columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
         else:
             self.columns = {row[0]: row[1] for row in self.fetch_rows(f"DESCRIBE {self.view}")}
