@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 import candide as cd
-from candide.data.column_types import SCHEMA_SAMPLE_ROWS, infer_column, infer_columns
+from candide.data.column_types import infer_column, infer_columns
 from candide.data.first_rows import FirstRows
+from candide.data.limits import LIMITS
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.errors import InputError
@@ -126,7 +127,7 @@ def test_rows_are_kept_no_longer_than_they_are_needed():
     assert cd.NaiveBayes(events).partial_fit({"a": ["u", "v"] * 5}, y)._first_rows is None
     model = cd.NaiveBayes().partial_fit({"a": [0, 1] * 5}, y)
     assert model._first_rows.has_rows
-    more = SCHEMA_SAMPLE_ROWS // 2
+    more = LIMITS.rows // 2
     assert model.partial_fit({"a": [0, 1] * more}, [0, 1] * more)._first_rows is None
     assert cd.NaiveBayes().partial_fit({"a": [0, 1] * 5}, y).fit({"a": [0, 1] * 5}, y)._first_rows is None
 

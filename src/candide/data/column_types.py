@@ -18,7 +18,7 @@ text            named columns of 10 or more different texts, of four words or mo
 nested          lists, structures, bytes                                             left out
 ==============  ===================================================================  ===================
 
-The look is at the first 20,480 rows, or fewer where columns are very many. Every choice can be overridden: an event
+The look is at the first 20,000 rows, or fewer where columns are very many. Every choice can be overridden: an event
 model asked for by name is used. Where text might as well be a category, or a category or an identifier text, a column
 says so. Words are what stands between white space; where a script has none, so many letters are taken for a word.
 
@@ -38,16 +38,12 @@ from numpy.typing import NDArray
 from candide import formatting
 from candide.data.arrow_columns import arrow_floats, arrow_numbers, check_values
 from candide.data.labels import is_absent, is_arrow
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.data.row_hash import hash_rows
 from candide.data.table import Name, Table
 from candide.data.text_formats import non_missing_words, parse_plain_number
 
-SCHEMA_SAMPLE_ROWS = 20_480  # rows of the look
-_MAX_SAMPLE_VALUES, _MIN_SAMPLE_ROWS = (
-    1 << 23,
-    1 << 11,
-)  # values of the look, and its rows, where there are very many columns
 DEFAULT_EVENTS = {
     "number": "gaussian",
     "whole": "whole",
@@ -112,24 +108,15 @@ class ColumnSchema:
         return Note(code, f"column {self.name!r} is {what}: {self.reason}", self.name, self.remedy)
 
 
-def schema_sample_size(n_columns: int) -> int:
-    """How many rows of so many columns are looked at.
-
-    >>> schema_sample_size(10), schema_sample_size(10_000)
-    (20480, 2048)
-    """
-    return max(_MIN_SAMPLE_ROWS, min(SCHEMA_SAMPLE_ROWS, _MAX_SAMPLE_VALUES // n_columns))
-
-
 def infer_columns(table: Table) -> list[ColumnSchema]:
     """Look at every column of a table."""
     if table.is_sparse:
         return [ColumnSchema(name, "count") for name in table.names]
     if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
-        head = table.source[: schema_sample_size(len(table.names))]
+        head = table.source[: LIMITS.head_rows(len(table.names))]
         maybe = _binary_or_absent(head).all(axis=0)
         return [infer_column(n, head[:, n]) if maybe[n] else ColumnSchema(n, "number") for n in range(len(maybe))]
-    heads = {name: table.head(name, schema_sample_size(len(table.names))) for name in table.names}
+    heads = {name: table.head(name, LIMITS.head_rows(len(table.names))) for name in table.names}
     columns = {name: infer_column(name, values) for name, values in heads.items()}
     return list(look_without_copies(columns, heads).values())
 
@@ -178,7 +165,7 @@ def later_number_notes(table: Table, names: Collection[Name]) -> list[Note]:
     >>> [remark.column for remark in later_number_notes(rows, ["x"])]
     ['x']
     """
-    most, found = schema_sample_size(max(1, len(table.names))), list[Note]()
+    most, found = LIMITS.head_rows(len(table.names)), list[Note]()
     if table.n_rows <= most or table.is_sparse:
         return found
     for name in names:

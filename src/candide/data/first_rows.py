@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from candide import formatting
 from candide.data.blocks import Floats
-from candide.data.column_types import ColumnSchema, infer_column, is_certain, schema_sample_size
+from candide.data.column_types import ColumnSchema, infer_column, is_certain
 from candide.data.labels import as_column, is_absent, is_arrow
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.data.table import Name, Table
 from candide.data.text_formats import TextFormat
@@ -95,7 +96,7 @@ class FirstRows:
 
         ``names`` are the columns whose kind nobody declared, ``declared`` those that are declared to be numbers.
         """
-        most = schema_sample_size(len(table.names))
+        most = LIMITS.head_rows(len(table.names))
         declared = tuple(name for name in declared if _may_hold_text(table.head(name, most)))
         has_text = declared or any(_may_hold_text(table.head(name, 1)) for name in names)
         formats = find_formats(table) if find_formats and has_text else None
@@ -150,7 +151,7 @@ class FirstRows:
         """These rows and more, with the kinds and formats of all of them."""
         there, n_rows = set(table.names), self.n_rows + table.n_rows
         names = [name for name in self._pieces[0].columns if name in there]  # one that was left out may be gone
-        most = schema_sample_size(len(self._pieces[0].columns))
+        most = LIMITS.head_rows(len(self._pieces[0].columns))
         pieces = (*self._pieces, _Piece.from_table(table, names, y, weight))
         if len(pieces) > _MAX_PIECES:
             pieces = (_join_pieces(pieces, names),)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.labels import Labels, has_label
+from candide.data.limits import LIMITS
 from candide.data.notes import Note, left_out_notes
 from candide.data.table import Table
 from candide.data.value_matching import parse_levels
@@ -34,8 +35,6 @@ from candide.kernels import threads
 from candide.model.counts import ModelCounts, join_counts
 from candide.model.plan import Plan, PlanPart
 from candide.tally.precision import estimate_scale
-
-_N_SAMPLE_ROWS = 1 << 10  # rows, where none were looked at before
 
 
 def count_source(rows: LabelledSource, prepared: PreparedSource) -> CountResult:
@@ -87,7 +86,7 @@ def _recount_exactly(rows: LabelledSource, prepared: PreparedSource, counted: Co
 
 def _read_sample(rows: LabelledSource, prepared: PreparedSource) -> Table:
     """Some rows of the plan's columns."""
-    head = rows.source.head(_N_SAMPLE_ROWS) if prepared.head is None else prepared.head
+    head = rows.source.head(LIMITS.wide_rows) if prepared.head is None else prepared.head
     return Table.from_data(head.select([str(name) for name in prepared.plan.columns]))
 
 

@@ -51,7 +51,7 @@ def draw_class_sample(
 ) -> Sample:
     """Draw rows, and more of rare classes, so that these can be scored: at most half as many rows again."""
     rows = LIMITS.n_rows(rows, n_classes, len(prepared.plan.columns))
-    least = min(LIMITS.class_rows, rows // (2 * n_classes))
+    least = min(LIMITS.wide_rows, rows // (2 * n_classes))
     return _draw(labelled_source, prepared, rows, seed, least).with_seen_labels()
 
 

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from candide import formatting
 from candide.data.arrow_columns import check_not_nested
-from candide.data.column_types import ColumnSchema, infer_column, look_without_copies, schema_sample_size
+from candide.data.column_types import ColumnSchema, infer_column, look_without_copies
 from candide.data.labels import MAX_CLASSES, Labels, check_number_of_classes, has_label
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.data.table import Table
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat
@@ -26,7 +27,6 @@ from candide.events import resolve_event
 from candide.model.input_columns import format_suggestion, similar_names
 from candide.model.plan import Plan, PlanPart, expand_wildcard, is_single_event, named_events, plan_columns
 
-_MIN_ROWS_FOR_MIDDLE = 1 << 11  # rows by which the middle of a number is known
 _TEXT_KINDS = ("category", "identifier")
 _MAX_FRACTION_CLASSES = 20  # classes that are fractions
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$|\s*(nan|[+-]?inf(inity)?)\s*$", re.A | re.I)
@@ -51,7 +51,7 @@ def prepare_source(
         is_level = is_read_as_text(PlanPart(resolve_event(events), (target,)))
         as_numbers = [] if is_level else list(source.columns)
         as_text = list(source.columns) if is_level and not source.is_untyped else []
-    head, remarks = source.read_head(schema_sample_size(len(source.columns)), target, as_text, as_numbers)
+    head, remarks = source.read_head(LIMITS.head_rows(len(source.columns)), target, as_text, as_numbers)
     if head.num_rows == 0:
         raise InputError(f"{source.name} has no rows")
     values = dict(zip(head.column_names, head.columns, strict=True))
@@ -108,7 +108,7 @@ def prepare_like(
     check_temporal(source, temporal, text_formats or {})
     many = [name for name, known_levels in levels if len(known_levels) > MANY_LEVELS // 2]
     around = weight is not None or source.needs_middle
-    near = counting_hints(plan, source.head(_MIN_ROWS_FOR_MIDDLE), around)[1] if around else {}
+    near = counting_hints(plan, source.head(LIMITS.wide_rows), around)[1] if around else {}
     return PreparedSource(plan, many_level_columns=many, middle_values=near, notes=[*source.notes, *told])
 
 

@@ -67,11 +67,11 @@ def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions
         return NO_FORMATS
     import pyarrow as pa
 
-    from candide.data.column_types import schema_sample_size
+    from candide.data.limits import LIMITS
     from candide.engines.duckdb import type_inference
     from candide.engines.reading import ReadOptions
 
-    most = schema_sample_size(len(table.names))
+    most = LIMITS.head_rows(len(table.names))
     heads = {text: _as_strings(table.head(name, most)) for text, name in names.items()}
     heads = {text: head for text, head in heads.items() if head is not None}
     if not heads:
@@ -134,10 +134,10 @@ def stray_notes(table: Table, names: Collection[Name]) -> list[Note]:
     names = [name for name in names if is_text(table.head(name, _N_FIRST_VALUES))]
     if not names:
         return []
-    from candide.data.column_types import schema_sample_size
+    from candide.data.limits import LIMITS
     from candide.engines.duckdb.type_inference import stray_note
 
-    heads = {name: _as_strings(table.head(name, schema_sample_size(len(table.names)))) for name in names}
+    heads = {name: _as_strings(table.head(name, LIMITS.head_rows(len(table.names)))) for name in names}
     return [note for name, head in heads.items() if head is not None for note in stray_note(name, head, False)]
 
 

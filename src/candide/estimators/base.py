@@ -115,7 +115,7 @@ class Classifier(GenerativeClassifier):
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
 
         The event "binned" is the exception: its grid is that of the first call, and all counts decide the bins.
-        Up to 20,480 rows are kept in memory while later rows may change the kind of a column that ``events`` does not
+        Up to 20,000 rows are kept in memory while later rows may change the kind of a column that ``events`` does not
         declare. They are not saved or pickled.
 
         Classes and levels may come at any time, and ``classes`` may announce them; scikit-learn's five want every class
@@ -211,9 +211,9 @@ class Classifier(GenerativeClassifier):
     def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
         """Refuse labels that are a quantity or an identifier, by the rule of ``candide.fit``."""
         if len(labels) > MAX_CLASSES:
-            from candide.data.column_types import SCHEMA_SAMPLE_ROWS
+            from candide.data.limits import LIMITS
 
-            n_rows = min(len(y), SCHEMA_SAMPLE_ROWS)
+            n_rows = min(len(y), LIMITS.rows)
             remedy = "bin it, or declare the classes: partial_fit(X, y, classes=...)"
             check_number_of_classes(len(Labels.from_values(y[:n_rows])), n_rows, remedy=remedy)
 

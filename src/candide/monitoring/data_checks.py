@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from candide.data.column_types import ColumnSchema
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Source, Watch, no_progress, open_source
 from candide.engines.counting import check_classes, unlabelled_notes
 from candide.engines.reading import ReadOptions
 from candide.model.counts import ModelCounts
-
-_MAX_ROWS_CHECKED = 50_000  # rows, spread over the source
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,11 @@ def _spread_rows(source: Source, target: str, prepared: PreparedSource, n_rows: 
 
     if prepared.head.num_rows >= n_rows:
         return prepared.head
-    step, start, taken = max(1, -(-n_rows // _MAX_ROWS_CHECKED)), 0, []
+    step, start, taken = max(1, -(-n_rows // LIMITS.rows)), 0, []
     for batch in source.batches([target, *map(str, prepared.plan.columns)], 1 << 16):
         taken.append(batch.take(pa.array(np.arange(-start % step, batch.num_rows, step))))
         start += batch.num_rows
     return pa.Table.from_batches(taken)
-
-
-_MAX_FIT_ROWS_CHECKED = 4096  # rows, of those read first, that a fit checks
 
 
 def collect_notes(counts: ModelCounts, target: str, prepared: PreparedSource, counted: CountResult) -> list[Note]:
@@ -94,7 +90,7 @@ def collect_notes(counts: ModelCounts, target: str, prepared: PreparedSource, co
     counts = counts.select_density_parts()
     dates = {one.name for one in prepared.columns if one.kind == "date"}
     found = find_problems(
-        counts, RowSample.from_table(prepared.head, target, counts, dates, _MAX_FIT_ROWS_CHECKED), prepared.head
+        counts, RowSample.from_table(prepared.head, target, counts, dates, LIMITS.checked_rows), prepared.head
     )
     early = find_contradictions(counts, prepared.head, prepared.declared_columns)
     return [*prepared.notes, *unlabelled_notes(target, counted), *early, *shorten_notes(found)]

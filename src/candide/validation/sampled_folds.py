@@ -42,7 +42,7 @@ def can_subtract_folds(sample: Sample, rows: DistinctRows, counts: ModelCounts, 
 
 def has_rare_class(sample: Sample, counts: ModelCounts) -> bool:
     """Whether a class has few rows in a sample."""
-    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < LIMITS.class_rows).any())
+    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < LIMITS.wide_rows).any())
 
 
 def cross_validate_sample(

@@ -20,7 +20,7 @@ import duckdb
 
 from candide import formatting
 from candide.data.arrow_columns import as_arrow, check_column, columns_from_records, is_record_list, to_plain_types
-from candide.data.column_types import SCHEMA_SAMPLE_ROWS
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.data.table import Table
 from candide.engines.duckdb import encodings, formats
@@ -295,7 +295,7 @@ def _text_times(con: Any, reader: str) -> dict[str, str]:
     if not names:
         return {}
     some = con.sql(
-        f"SELECT {', '.join(map(quote_identifier, names))} FROM {reader} LIMIT {SCHEMA_SAMPLE_ROWS}"
+        f"SELECT {', '.join(map(quote_identifier, names))} FROM {reader} LIMIT {LIMITS.rows}"
     ).to_arrow_table()
     found = {name: time_type(column.drop_null()) for name, column in zip(names, some.columns, strict=True)}
     return {name: f"CAST({quote_identifier(name)} AS {kind})" for name, kind in found.items() if kind}

@@ -22,7 +22,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from candide.data.column_types import is_coded_number, schema_sample_size
+from candide.data.column_types import is_coded_number
+from candide.data.limits import LIMITS
 from candide.data.notes import Note
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat, parse_plain_numbers
 from candide.engines.base import Folds
@@ -282,7 +283,7 @@ class DuckDBSource(SqlSource):
         if not names:
             return []
         columns = ", ".join(map(quote_identifier, names))
-        head = self.fetch_arrow(f"SELECT {columns} FROM {self.view} LIMIT {schema_sample_size(len(names))}")
+        head = self.fetch_arrow(f"SELECT {columns} FROM {self.view} LIMIT {LIMITS.head_rows(len(names))}")
         read = type_inference.infer_number_types(self.con, head, text_formats or {}, self.reading, temporal)
         if self.attached.csv is None:
             self._reread_numbers(read)
