@@ -141,7 +141,7 @@ def test_warnings_are_in_the_schema(served):
 
 
 def test_memory_of_values_is_bounded(models):
-    from candide.serve.rows import RowReader
+    from candide.serve.row_reader import RowReader
 
     reader = RowReader(models["naive"])
     for i in range(10_000):

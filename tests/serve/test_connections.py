@@ -18,7 +18,8 @@ import sys
 from candide.serve import Limits, app, connections, run
 connections.HEAD_SECONDS = 0.2
 served = app(sys.argv[1], limits=Limits(timeout_seconds=0.2))
-run.run(served, run.open_socket("127.0.0.1", 0), "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
+listening = run.open_socket("127.0.0.1", 0)
+run.run(served, listening, "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
 """
 _PING = b"GET /ping HTTP/1.1\r\nhost: localhost\r\n\r\n"
 _HALF = b"POST /predict HTTP/1.1\r\nhost: localhost\r\nx-slow: "

@@ -20,7 +20,7 @@ from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.serve.formats import RequestRows
-from candide.serve.half_life import ExponentialDecay
+from candide.serve.learned_state import ExponentialDecay
 from candide.serve.learner import Learner
 
 DAY = 86_400.0
@@ -39,7 +39,7 @@ class Time:
 
     @property
     def both(self):
-        return {"calendar": lambda: self.calendar, "steady": lambda: self.steady}
+        return {"calendar": lambda: self.calendar, "monotonic": lambda: self.steady}
 
 
 @pytest.fixture(scope="module", params=[cd.NaiveBayes, cd.BayesClassifier])
@@ -180,7 +180,7 @@ def test_clock_jumps(naive, path, jump, span):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             learner = Learner(path, naive, **how, **time.both)
-        assert ["the time between counts as none" in str(one.message) for one in told] == [True] * (jump > 0)
+        assert ["no time is assumed to have passed" in str(one.message) for one in told] == [True] * (jump > 0)
         return learner
 
     for key in ("2", "3"):

@@ -13,10 +13,10 @@ import candide as cd
 from candide.data.table import Table
 from candide.errors import InputError, NotCountedError
 from candide.operations import update
-from candide.serve import row_lookup
+from candide.serve import learned_rows
 from candide.serve.formats import RequestRows
+from candide.serve.http import RequestProblem
 from candide.serve.learner import Learner
-from candide.serve.problem import RequestProblem
 
 
 def many(columns):
@@ -100,7 +100,7 @@ def test_rows_that_were_never_there(naive, path):
     strange = {**row, "site": "never seen"}
     with pytest.raises(InputError, match="never seen"):
         learner.forget(many({name: [row[name], strange[name]] for name in row}), "f").result()
-    with pytest.raises(InputError, match="knows no class") as told:
+    with pytest.raises(InputError, match="unknown class") as told:
         learner.forget(of({**row, "fate": "burn"})).result()
     assert "start the server" not in told.value.remedy  # which may have been started so
     with pytest.raises(RequestProblem) as told:
@@ -183,8 +183,8 @@ def test_a_row_is_compared_once_for_each_spelling(path, monkeypatch):
     base = replace(cd.NaiveBayes().fit(columns, ["a", "b"] * 30).fitted_, target="fate")
     learner, asked = Learner(path, base), []
     learner.learn(many({"zip": ["01"] * 50, "size": [1] * 50, "fate": ["a"] * 50})).result()
-    real = row_lookup.count_row
-    monkeypatch.setattr(row_lookup, "count_row", lambda *given: asked.append(given) or real(*given))
+    real = learned_rows._count_row
+    monkeypatch.setattr(learned_rows, "_count_row", lambda *given: asked.append(given) or real(*given))
     with pytest.raises(NotCountedError):
         learner.forget(many({"zip": ["1"] * 40, "size": [1.0] * 40, "fate": ["a"] * 40})).result()
     assert len(asked) == 2

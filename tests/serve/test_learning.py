@@ -62,7 +62,7 @@ def test_learned_row_by_row_is_one_batch(base, path):
         assert ask(served, f"/learn?key=k{i}", row).json == {
             "key": f"k{i}",
             "rows": 1,
-            "again": False,
+            "repeated": False,
             "model_rows": 301 + i,
         }
     assert ask(served, "/learn", rows[30:], idempotency_key="rest").json["rows"] == 30
@@ -95,7 +95,7 @@ def test_forgotten_as_if_never_seen(naive, path):
     assert answer.status == 422  # they are not there any more
     ask(served, "/learn?key=once", records(sliced(new, 0, 1)))
     assert ask(served, "/forget?of=once", b"", media="").json["rows"] == 1
-    assert ask(served, "/forget?of=once", b"", media="").json["again"]
+    assert ask(served, "/forget?of=once", b"", media="").json["repeated"]
     assert ask(served, "/forget?of=never", b"", media="").status == 404
     same_counts(served.scorer.fitted, naive)
     served.close()
@@ -106,18 +106,18 @@ def test_forgotten_as_if_never_seen(naive, path):
 def test_a_key_counts_once(naive, path):
     served = app(naive, journal_path=path)
     row, other = records(labelled(2, seed=6))
-    assert not ask(served, "/learn?key=a", row).json["again"]
-    assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "again": True, "model_rows": 301}
+    assert not ask(served, "/learn?key=a", row).json["repeated"]
+    assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "repeated": True, "model_rows": 301}
     assert ask(served, "/learn?key=a", other).status == 409
     assert ask(served, "/forget?key=a", row).status == 409
     assert ask(served, "/forget?key=b&of=a", method="POST").json["rows"] == 1
-    assert ask(served, "/learn?key=a", row).json["again"]
+    assert ask(served, "/learn?key=a", row).json["repeated"]
     assert ask(served, "/learn?key=a", other).status == 409  # its rows are gone, and it is still another
     assert ask(served, "/learn?key=c", other).json["rows"] == 1
-    assert ask(served, "/forget?key=b&of=a", method="POST").json["again"]
+    assert ask(served, "/forget?key=b&of=a", method="POST").json["repeated"]
     assert ask(served, "/forget?key=b&of=c", method="POST").status == 409
     assert ask(served, "/forget?key=d", other).json["rows"] == 1
-    assert ask(served, "/forget?key=d", other).json["again"]
+    assert ask(served, "/forget?key=d", other).json["repeated"]
     assert ask(served, "/forget?key=d", row).status == 409
     assert ask(served, "/learn?key=" + "x" * 201, row).status == 422
     assert len(ask(served, "/learn", row).json["key"]) == 32
@@ -255,13 +255,13 @@ def test_an_answer_that_is_late(naive, path):
     row = records(labelled(1, seed=15))[0]
     late = ask(served, "/learn", row)
     assert (late.status, late.headers["retry-after"]) == (503, "1")
-    assert "no answer within 0.2 seconds" in late.json["detail"]
+    assert "no response within 0.2 seconds" in late.json["detail"]
     assert "counts once" in late.json["remedy"]
     waits = ask(served, f"/learn?key={late.json['key']}", row)  # while the first is still at work
     assert (waits.status, waits.json["key"]) == (503, late.json["key"])
     go.set()
     served.limits = Limits()
-    assert ask(served, f"/learn?key={late.json['key']}", row).json["again"]
+    assert ask(served, f"/learn?key={late.json['key']}", row).json["repeated"]
     assert served.scorer.fitted.n_rows == 301
     served.close()
 
@@ -294,7 +294,7 @@ def test_a_file_of_another_program(naive, path):
                 db.execute(f"CREATE TABLE {name} (url TEXT)")
         db.close()
         before = path.read_bytes()
-        with pytest.raises(InputError, match="no journal of a server"):
+        with pytest.raises(InputError, match="not a journal of a server"):
             Learner(path, naive)
         assert path.read_bytes() == before
         assert not path.with_name("state.db-wal").exists()
@@ -388,7 +388,7 @@ def test_a_request_that_leaves_no_estimate_fails_alone(path):
     """A class of one row has no variance to be estimated; those that are written with it have done nothing."""
     columns, y = table(300, seed=3)
     fitted = cd.NaiveBayes(events={"height": "gaussian"}, estimate="mle").fit(columns, y).fitted_
-    learner = Learner(path, replace(fitted, target="fate"), new_classes=True)
+    learner = Learner(path, replace(fitted, target="fate"), allow_new_classes=True)
     learner.prepare_model = lambda fitted: lambda model=fitted.model: None
     rows = [RequestRows(1, sliced(labelled(9, seed=1), i, i + 1)) for i in range(9)]
     rows[4].columns["fate"][0] = "burn"

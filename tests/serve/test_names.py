@@ -61,7 +61,7 @@ def test_explanations_descriptions_and_the_page(name):
     assert name in [one["name"] for one in ask(served, "/columns").json["columns"]]
     assert name in [one["name"] for one in ask(served, "/v2/models/m").json["inputs"]]
     page = ask(served, "/").body.decode()
-    assert name in json.loads(page.partition('id="known">')[2].partition("</script>")[0])["classes"]
+    assert name in json.loads(page.partition('id="settings">')[2].partition("</script>")[0])["classes"]
     shell = html.unescape(re.search(r"<pre>(.*)</pre>", ask(served, "/docs").body.decode(), re.DOTALL)[1])
     assert name in json.loads(shlex.split(shell)[4])
     assert [ask(served, path).status for path in ("/model", "/report", "/metrics")] == [200] * 3

@@ -21,7 +21,7 @@ def test_it_asks_for_every_column(models):
     assert "default-src 'none'" in answer.headers["content-security-policy"]
     text = answer.body.decode()
     assert "<title>&lt;b&gt;</title>" in text
-    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    known = json.loads(text.partition('id="settings">')[2].partition("</script>")[0])
     assert [(one["name"], one["kind"]) for one in known["fields"]] == [("text", "text"), ("year", "number")]
     assert known["target"] is None
     assert (known["classes"], known["names"]) == (["dry", "wet"], ["dry", "wet"])
@@ -30,7 +30,7 @@ def test_it_asks_for_every_column(models):
 def test_classes_are_named_as_in_answers():
     """By what Python calls them, where JSON has another word."""
     served = app(cd.NaiveBayes().fit({"a": [1.0, 2.0, 3.0, 5.0]}, [True, False, True, False]).fitted_)
-    known = json.loads(ask(served, "/").body.decode().partition('id="known">')[2].partition("</script>")[0])
+    known = json.loads(ask(served, "/").body.decode().partition('id="settings">')[2].partition("</script>")[0])
     assert known["classes"] == [False, True]
     assert {f"p_{name}" for name in known["names"]} < ask(served, "/predict", {"a": 1.0}).json.keys()
 
@@ -65,7 +65,7 @@ def test_in_a_browser(tmp_path):
                 if tab.run(answer).startswith(other):
                     break
                 tab.run("document.getElementById('teach').click()")
-                tab.until(f"document.getElementById('taught').textContent.includes('counted {61 + n} rows')")
+                tab.until(f"document.getElementById('learned').textContent.includes('counted {61 + n} rows')")
                 time.sleep(0.05)
                 tab.until("document.getElementById('problem').textContent === ''")
             assert n > 0
@@ -87,7 +87,7 @@ def test_it_starts_with_typical_values(estimator):
     day = np.datetime64("2024-01-01") + rng.integers(0, 300, 1000)
     fitted = estimator().fit({"amount": amount, "soil": soil, "day": day}, y).fitted_
     text = ask(app(fitted), "/").body.decode()
-    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    known = json.loads(text.partition('id="settings">')[2].partition("</script>")[0])
     row = {one["name"]: one["value"] for one in known["fields"]}
     low, high = np.quantile(amount, [0.3, 0.75])
     assert low < row["amount"] < high < (amount.min() + amount.max()) / 2
@@ -98,5 +98,5 @@ def test_it_starts_with_typical_values(estimator):
 
 def test_no_typical_value_is_known_without_counts(models):
     text = ask(app(models["naive"].without_counts()), "/").body.decode()
-    known = json.loads(text.partition('id="known">')[2].partition("</script>")[0])
+    known = json.loads(text.partition('id="settings">')[2].partition("</script>")[0])
     assert "value" not in next(one for one in known["fields"] if one["name"] == "soil")

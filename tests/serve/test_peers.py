@@ -88,19 +88,19 @@ def test_what_a_peer_cannot_tell(base, tmp_path, models):
     with listening(learns) as here, listening(strange) as there:
         reader = app(base, peers=[here, there, "http://127.0.0.1:9"])
         ask(learns, "/learn?key=k", row)
-        with pytest.warns(UserWarning, match="nothing is heard of a peer") as warned:
+        with pytest.warns(UserWarning, match="cannot get the rows of a peer") as warned:
             told = pull(reader)
         assert [one["rows"] for one in told] == [1, 0, 0]
-        assert ["began with another model" in one.get("problem", "") for one in told] == [False, True, False]
+        assert ["started with another model" in one.get("problem", "") for one in told] == [False, True, False]
         assert "does not answer" in told[2]["problem"]
-        assert len([one for one in warned if "nothing is heard" in str(one.message)]) == 2
+        assert len([one for one in warned if "cannot get the rows" in str(one.message)]) == 2
         ask(learns, "/forget", {name: column[0] for name, column in {**columns, "fate": y}.items()})
-        with pytest.warns(UserWarning, match="were forgotten here"):
+        with pytest.warns(UserWarning, match="were forgotten"):
             assert pull(reader)[0]["rows"] == 1  # as it was heard last
         assert reader.scorer.fitted.n_rows == 301
     learns.close()
     strange.close()
-    with pytest.raises(InputError, match="no address"):
+    with pytest.raises(InputError, match="not an address"):
         app(base, journal_path=tmp_path / "c.db", peers=["somewhere"])
 
 
@@ -184,4 +184,10 @@ def test_rows_of_the_model_itself_are_not_told_as_new(base, tmp_path):
     served.close()
     served = app(base, journal_path=tmp_path / "a.db")
     assert ask(served, "/learned").status == 409
+    served.close()
+
+
+def test_a_server_with_a_half_life_that_has_learned_nothing(base, tmp_path):
+    served = app(base, journal_path=tmp_path / "a.db", half_life=8.0)
+    assert ask(served, "/learned").status == 200
     served.close()

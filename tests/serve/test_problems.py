@@ -27,7 +27,7 @@ def test_a_value_is_told_by_column_and_row(served):
         assert (told["column"], told["row"], told["value"]) == ("height", row, "tall")
         assert told["remedy"]
     told = problem(ask(served, "/predict", {"age": [1, 2]}), 422)
-    assert (told["column"], told["remedy"]) == ("age", "pass one number, text, truth or null")
+    assert (told["column"], told["remedy"]) == ("age", "send a number, text, boolean or null")
     told = problem(ask(served, "/predict", {"height": 10**400}), 422)
     assert told["column"] == "height"
     told = problem(ask(served, "/predict", b'[{"height": 1}, {"height": 1e400}]'), 422)

@@ -74,7 +74,8 @@ def hang(request, scorer):
     print("asked", file=sys.stderr, flush=True)
     time.sleep(600)
 served.paths["/hang"] = {"GET": Endpoint("GET", "/hang", "", hang, is_slow=True)}
-run.run(served, run.open_socket("127.0.0.1", 0), "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
+listening = run.open_socket("127.0.0.1", 0)
+run.run(served, listening, "127.0.0.1", lambda at: print(at + "/docs", file=sys.stderr, flush=True))
 """
 
 

@@ -105,7 +105,6 @@ def export_state(state: str, output: str, force: bool, target: str | None, less:
     from candide import store
     from candide.report import summary
     from candide.serve import learned_state as states
-    from candide.serve.clock import Clock
     from candide.serve.journal import Journal
     from candide.store import outputs
 
@@ -117,7 +116,7 @@ def export_state(state: str, output: str, force: bool, target: str | None, less:
         if journal.is_new:
             raise InputError(f"{state} has learned nothing", value=state)
         found = states.replay_journal(journal, target)
-        now = Clock(journal.latest_time(), found.decay.half_life)()
+        now = states.Clock(journal.latest_time(), found.decay.half_life)()
     finally:
         journal.close()
     fitted = (found if less is None else found.without_base(load_model(less))).model_at(now)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class PlanPart:
         if not self.encodings:
             object.__setattr__(self, "encodings", (self.event.encoding,) * len(self.columns))
 
-    @property
+    @cached_property
     def block_kind(self) -> str:
         """What its block holds: "numbers", "codes" or "documents"."""
         return (self.encodings[0] if self.encodings else self.event.encoding).block_kind
@@ -132,27 +133,33 @@ class PlanPart:
         return replace(self, encodings=both), a, b
 
     def block(self, table: Table) -> Block:
-        """The rows of this part's columns: the one place where rows become blocks."""
-        made = {"numbers": self._numbers, "scores": self._scores, "codes": self._codes, "documents": self._documents}
-        block = made[self.block_kind](table)
+        """Return the rows of this part's columns: with :meth:`join_columns` the one place where rows become blocks."""
+        if self.block_kind == "documents":
+            [name] = self.columns
+            return self.encodings[0].read(table.documents(name))
+        if self.block_kind == "numbers":
+            block: Any = self._numbers(table)
+            return block if self.prototypes is None else self.prototypes.read(block)
+        columns = zip(self.columns, self.encodings, strict=True)
+        return self.join_columns((_call_for_column(e.read, table, name) for name, e in columns), table.n_rows)
+
+    def join_columns(self, columns: Iterable[NDArray], n_rows: int) -> Block:
+        """Put encoded columns side by side: int32 codes, numbers, or scores with several columns each."""
+        dtype = np.int32 if self.block_kind == "codes" else np.float64
+        if n_rows == 1 and self.columns:
+            block: Any = np.concatenate(list(columns), axis=None).astype(dtype, copy=False)[None]
+        else:
+            ends = self._column_ends
+            block = np.empty((n_rows, ends[-1]), dtype, order="F")
+            for column, start, stop in zip(columns, ends[:-1], ends[1:], strict=True):
+                block[:, start:stop] = np.reshape(column, (n_rows, stop - start))
         return block if self.prototypes is None else self.prototypes.read(block)
 
-    def _documents(self, table: Table) -> Any:
-        [name] = self.columns
-        return self.encodings[0].read(table.documents(name))
-
-    def _codes(self, table: Table) -> Block:
-        codes = np.empty((table.n_rows, len(self.columns)), np.int32, order="F")
-        for j, (name, encoding) in enumerate(zip(self.columns, self.encodings, strict=True)):
-            codes[:, j] = _call_for_column(encoding.read, table, name)
-        return codes
-
-    def _scores(self, table: Table) -> Block:
-        ends = np.cumsum([0, *(encoding.width for encoding in self.encodings)])
-        out = np.empty((table.n_rows, ends[-1]), order="F")
-        for name, encoding, start, stop in zip(self.columns, self.encodings, ends[:-1], ends[1:], strict=True):
-            out[:, start:stop] = _call_for_column(encoding.read, table, name).reshape(len(out), stop - start)
-        return out
+    @cached_property
+    def _column_ends(self) -> list[int]:
+        """Where each column begins and ends in a block."""
+        widths = [encoding.width if self.block_kind == "scores" else 1 for encoding in self.encodings]
+        return [0, *accumulate(widths)]
 
     def _numbers(self, table: Table) -> Block:
         try:

@@ -1,68 +1,90 @@
-"""Endpoints: what each path of the server answers. Every one is a function of a request and the model of the moment.
+"""Endpoints: the response of each path of the server, as a function of a request and the current model.
 
->>> [(one.method, one.path) for one in ENDPOINTS][:2]
+>>> [(endpoint.method, endpoint.path) for endpoint in ENDPOINTS][:2]
 [('POST', '/predict'), ('POST', '/explain')]
 """
 
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import quote
 
 from candide import __version__
+from candide.data.notes import Note
+from candide.errors import NotCountedError
+from candide.model.fitted import FittedModel
+from candide.model.input_columns import unread_columns
 from candide.serve import formats, protocols
-from candide.serve.http import Handler, Request, Response, notes_header, warnings_field
-from candide.serve.limits import Limits
-from candide.serve.problem import RequestProblem
+from candide.serve.formats import RequestRows
+from candide.serve.group_commit import RequestOutcome
+from candide.serve.http import Handler, Limits, Request, RequestProblem, Response, notes_header, warnings_field
+from candide.serve.learner import Learner, check_key
+from candide.serve.peers import BASE_HEADER, HALF_LIFE_HEADER, JOURNAL_HEADER, LEARNED_PATH, VERSION_HEADER, Peers
 from candide.serve.scorer import Scorer
+from candide.store import dumps
 
 HTML = "text/html; charset=utf-8"
+MODEL_FILE_TYPE = "application/octet-stream"
 MODEL_PLACEHOLDER = "{m}"  # in a path: the name of the model
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path and a method, what it does in a sentence, and the function that does it."""
+    """A method and a path, a summary, and the function that responds."""
 
     method: str
     path: str
     summary: str
-    handler: Handler  # what it does; where that takes others to be done, a promise
-    is_slow: bool = False  # whether it takes long whatever was sent
-    is_probe: bool = False  # whether it answers to anyone
-    changes_model: bool = False  # whether it changes the model, or gives it away: a token is for that
-    request_schema: str = ""  # the schema of a body
-    accepts_tables: bool = False  # whether the body may be CSV, JSON lines or Arrow too
-    response_schema: str = "Object"  # the schema of the answer, or its media type
-    query_parameters: tuple[str, ...] = ()  # parameters
+    handler: Handler
+    is_slow: bool = False  # whether it takes long whatever is sent
+    is_probe: bool = False  # whether it responds without a token
+    changes_model: bool = False  # whether it changes the model or returns it whole: these need a token
+    request_schema: str = ""
+    accepts_tables: bool = False  # whether the body may also be CSV, JSON lines or Arrow
+    response_schema: str = "Object"  # a schema, or a media type
+    query_parameters: tuple[str, ...] = ()
+
+
+def _json_response(value: dict, notes: Sequence[Note] = ()) -> Response:
+    return Response(formats.encode(value | warnings_field(notes)), headers=notes_header(notes))
+
+
+def _read_rows(request: Request, limits: Limits | None = None) -> RequestRows:
+    rows = formats.read_rows(request.body, request.media_type, limits or request.limits)
+    request.rows = rows.n_rows
+    return rows
 
 
 def predict(request: Request, scorer: Scorer) -> Response:
-    """Of an object, which is one row, the answer is an object."""
     rows = _read_rows(request)
-    kind = formats.negotiate_media_type(request.header(b"accept"), formats.find_media_type(request.media_type))
-    if rows.single_row is not None and kind == formats.JSON:
-        answer, remarks = scorer.score_row(rows.single_row)
-        return Response(formats.encode(answer | warnings_field(remarks)), headers=notes_header(remarks))
-    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
-    return Response(formats.write_scored(scored, kind, warnings_field(remarks)), kind, headers=notes_header(remarks))
+    media_type = formats.negotiate_media_type(request.header(b"accept"), formats.find_media_type(request.media_type))
+    if rows.single_row is not None and media_type == formats.JSON:
+        return _json_response(*scorer.score_row(rows.single_row))
+    scored, notes = scorer.score_columns(rows.columns, rows.n_rows)
+    body = formats.write_scored(scored, media_type, warnings_field(notes))
+    return Response(body, media_type, headers=notes_header(notes))
 
 
 def explain(request: Request, scorer: Scorer) -> Response:
-    """Of an object, which is one row, the answer is an object."""
-    from candide.explain.decisions import explain_table as why
+    from candide.explain.decisions import EXPLANATION_UNITS, explain_table
     from candide.report import json, summary
 
     rows = _read_rows(request, replace(request.limits, max_rows=request.limits.max_explained_rows))
-    by = request.query_parameter("by", "voice")
-    if by not in ("voice", "column"):
-        raise RequestProblem(422, f"by is {by!r}", value=by, remedy="ask for by=voice or by=column")
+    by = request.query_parameter("by", EXPLANATION_UNITS[0])
+    if by not in EXPLANATION_UNITS:
+        remedy = f"pass by={' or by='.join(EXPLANATION_UNITS)}"
+        raise RequestProblem(422, f"unknown value {by!r} of by", value=by, remedy=remedy)
     table = scorer.reader.read_table(rows.columns, rows.n_rows)
-    decisions = why(scorer.fitted, table, by=by) if rows.n_rows else []
-    remarks = scorer.reader.notes(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n_rows else []
+    decisions = explain_table(scorer.fitted, table, by=by) if rows.n_rows else []
+    notes = scorer.reader.notes(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n_rows else []
     label = rows.columns.get(str(scorer.fitted.target))
     labels = formats.column_values(label) if label is not None else [None] * rows.n_rows
-    told = [json.to_facts(summary.summarize_decision(i, labels[i], one)) for i, one in enumerate(decisions)]
-    told[:1] = [first | warnings_field(remarks) for first in told[:1]]
-    text = json.dumps(told[0] if rows.single_row is not None else told)
-    return Response(text.encode(), headers=notes_header(remarks))
+    found = [json.to_facts(summary.summarize_decision(i, labels[i], each)) for i, each in enumerate(decisions)]
+    found[:1] = [first | warnings_field(notes) for first in found[:1]]
+    text = json.dumps(found[0] if rows.single_row is not None else found)
+    return Response(text.encode(), headers=notes_header(notes))
 
 
 def invocations(request: Request, scorer: Scorer) -> Response:
@@ -71,120 +93,166 @@ def invocations(request: Request, scorer: Scorer) -> Response:
         request.rows = rows.n_rows
     else:
         rows = _read_rows(request)
-    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
-    return Response(protocols.write_mlflow(scored, warnings_field(remarks)), headers=notes_header(remarks))
+    scored, notes = scorer.score_columns(rows.columns, rows.n_rows)
+    return _json_response({"predictions": scored.columns[0]}, notes)
 
 
 def infer(request: Request, scorer: Scorer) -> Response:
     length = request.header(b"inference-header-content-length")
-    rows, asked = protocols.rows_from_tensors(request.body, length, request.limits)
+    rows, inference = protocols.rows_from_tensors(request.body, length, request.limits)
     request.rows = rows.n_rows
-    asked.check_outputs(scorer.names[:-1])
-    scored, remarks = scorer.score_columns(rows.columns, rows.n_rows)
-    answer = protocols.write_tensors(scored, request.name, asked, [str(one) for one in remarks])
-    return Response(answer, headers=notes_header(remarks))
+    inference.check_outputs(scorer.names[:-1])
+    scored, notes = scorer.score_columns(rows.columns, rows.n_rows)
+    body = protocols.write_tensors(scored, request.name, inference, [str(note) for note in notes])
+    return Response(body, headers=notes_header(notes))
 
 
-def _read_rows(request: Request, limits: Limits | None = None) -> formats.RequestRows:
-    rows = formats.read_rows(request.body, request.media_type, limits or request.limits)
-    request.rows = rows.n_rows
+def _constant(body: dict) -> Handler:
+    return lambda request, scorer: Response(formats.encode(body))
+
+
+_rows_in = partial(Endpoint, "POST", request_schema="Rows", accepts_tables=True)
+_probe = partial(Endpoint, "GET", is_probe=True)
+_get = partial(Endpoint, "GET")
+_is_live, _is_ready = _constant({"live": True}), _constant({"ready": True})
+_server = _constant({"name": "candide", "version": __version__, "extensions": ["binary_tensor_data"]})
+_MODEL_PATH = f"/v2/models/{MODEL_PLACEHOLDER}"
+ENDPOINTS = [
+    _rows_in("/predict", "Predict the class of each row, with probabilities.", predict, response_schema="Predictions"),
+    _rows_in("/explain", "Explain each prediction, by term or by column.", explain, is_slow=True,
+             response_schema="Decisions", query_parameters=("by",)),
+    _get("/model", "Describe the model, as candide show --json does.", lambda request, scorer: Response(
+        scorer.model_summary), is_slow=True),
+    _get("/columns", "List the columns that the model reads.", lambda request, scorer: Response(
+        formats.encode(scorer.input_schema.to_dict())), response_schema="Columns"),
+    _get("/report", "Show the report of the model.", lambda request, scorer: Response(scorer.report_page, HTML),
+         is_slow=True, response_schema=HTML),
+    Endpoint("POST", "/invocations", "Predict, in the format of MLflow clients.", invocations,
+             request_schema="Invocation", accepts_tables=True, response_schema="Labels"),
+    _probe("/ping", "Check that the server runs (MLflow).", _is_live, response_schema="Live"),
+    _probe("/health", "Check that the server runs.", _is_live, response_schema="Live"),
+    _get("/v2", "Describe the server (Open Inference Protocol).", _server, response_schema="Server"),
+    _probe("/v2/health/live", "Check that the server runs.", _is_live, response_schema="Live"),
+    _probe("/v2/health/ready", "Check that the server is ready.", _is_ready, response_schema="Ready"),
+    _get(_MODEL_PATH, "Describe the inputs and outputs of the model.", lambda request, scorer: Response(
+        protocols.model_metadata(scorer, request.name)), response_schema="Metadata"),
+    _probe(f"{_MODEL_PATH}/ready", "Check that the model is ready.", _is_ready, response_schema="Ready"),
+    Endpoint("POST", f"{_MODEL_PATH}/infer", "Predict, with one tensor per column.", infer,
+             request_schema="Inference", response_schema="Inferred"),
+]  # fmt: skip
+
+
+def learning_endpoints(learner: Learner, add_peers: Callable[[FittedModel], FittedModel]) -> list[Endpoint]:
+    """Return the endpoints of a model that learns; ``add_peers`` adds what peers have learned."""
+
+    def learn(request: Request, scorer: Scorer) -> "Future[Response]":
+        rows = _read_labelled_rows(request)
+        return _outcome_response(learner.learn(rows, _request_key(request)), learner, unread(rows))
+
+    def forget(request: Request, scorer: Scorer) -> "Future[Response]":
+        learned_key = request.query_parameter("of", "")
+        if learned_key and request.body:
+            remedy = "send the rows, or ?of=KEY without a body"
+            raise RequestProblem(422, "both rows and a key to forget", remedy=remedy)
+        key = _request_key(request)
+        if learned_key:
+            return _outcome_response(learner.forget_key(learned_key, key), learner)
+        rows = _read_labelled_rows(request)
+        return _outcome_response(learner.forget(rows, key), learner, unread(rows))
+
+    def unread(rows: RequestRows) -> list[Note]:
+        return unread_columns("the request", rows.columns, [*learner.fitted.counts.plan.columns, learner.target])
+
+    def state(request: Request, scorer: Scorer) -> Response:
+        model = dumps(add_peers(learner.current_model()))
+        return Response(model, MODEL_FILE_TYPE, headers=(("content-disposition", _content_disposition(request.name)),))
+
+    def learned(request: Request, scorer: Scorer) -> Response:
+        version = learner.version
+        headers = (
+            (BASE_HEADER, learner.fingerprint.hex()),
+            (JOURNAL_HEADER, learner.journal_id),
+            (VERSION_HEADER, version),
+            (HALF_LIFE_HEADER, "" if learner.half_life is None else repr(learner.half_life)),
+        )
+        if request.query_parameter("unless", "") == version:
+            return Response(b"", MODEL_FILE_TYPE, headers=headers)
+        try:
+            fitted = learner.learned_model()
+        except NotCountedError:
+            what = "rows of the model this server started with were forgotten: what was learned cannot be separated"
+            remedy = "remove them from that model (candide forget), and start every server with it"
+            raise RequestProblem(409, what, remedy=remedy) from None
+        return Response(dumps(fitted) if fitted.n_rows else b"", MODEL_FILE_TYPE, headers=headers)
+
+    change = partial(Endpoint, "POST", changes_model=True, request_schema="LabelledRows", accepts_tables=True,
+                     response_schema="Outcome")  # fmt: skip
+    fetch = partial(Endpoint, "GET", changes_model=True, is_slow=True, response_schema=MODEL_FILE_TYPE)
+    return [
+        change("/learn", "Learn labelled rows. Idempotency-Key (or ?key=) identifies the request.", learn,
+               query_parameters=("key",)),
+        change("/forget", "Forget rows that were learned; with ?of=KEY, all rows of that request.", forget,
+               query_parameters=("of", "key")),
+        fetch("/state", "Download the current model file.", state),
+        fetch(LEARNED_PATH, "Download what was learned here, for peers.", learned, query_parameters=("unless",)),
+    ]  # fmt: skip
+
+
+def pull_endpoint(peers: Peers, on_change: Callable[[], None]) -> Endpoint:
+    """Return the endpoint that asks the peers at once."""
+
+    def pull(request: Request, scorer: Scorer) -> Response:
+        peers.pull()
+        on_change()  # also if another request has just pulled: the response describes the current model
+        return Response(formats.encode(peers.status()))
+
+    summary = "Ask the peers now what they have learned."
+    return Endpoint("POST", "/pull", summary, pull, changes_model=True, is_slow=True, response_schema="Peers")
+
+
+def _content_disposition(name: str) -> str:
+    """Return the header that names the downloaded file, in ASCII and in UTF-8 (RFC 6266).
+
+    >>> print(_content_disposition('my "best"'))
+    attachment; filename="my__best_.candide"; filename*=UTF-8''my%20%22best%22.candide
+    """
+    plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
+    return f"attachment; filename=\"{plain}.candide\"; filename*=UTF-8''{quote(name, safe='')}.candide"
+
+
+def _read_labelled_rows(request: Request) -> RequestRows:
+    rows = _read_rows(request)
+    if not rows.n_rows:
+        raise RequestProblem(422, "there are no rows", remedy="send at least one")
     return rows
 
 
-def model(request: Request, scorer: Scorer) -> Response:
-    return Response(scorer.model_summary)
+def _request_key(request: Request) -> str:
+    """Return the key of a request, and add it to the problem of a late response: the request may still be processed."""
+    header = request.header(b"idempotency-key")
+    try:
+        text = header.decode()
+    except UnicodeDecodeError:
+        text = header.decode("latin-1")
+    key = check_key(text or request.query_parameter("key", "") or None)
+    request.timeout_fields = {"key": key, "remedy": "send it again with this key: it counts once in any case"}
+    return key
 
 
-def columns(request: Request, scorer: Scorer) -> Response:
-    return Response(formats.encode(scorer.input_schema.to_dict()))
+def _outcome_response(
+    outcome: "Future[RequestOutcome]", learner: Learner, notes: Sequence[Note] = ()
+) -> "Future[Response]":
+    response: Future[Response] = Future()
 
+    def set_response(done: "Future[RequestOutcome]") -> None:
+        if not response.set_running_or_notify_cancel():
+            return
+        if (error := done.exception()) is not None:
+            response.set_exception(error)
+            return
+        result = done.result()
+        body = {"key": result.key, "rows": result.rows, "repeated": result.is_repeat}
+        response.set_result(_json_response(body | {"model_rows": learner.fitted.n_rows}, notes))
 
-def report(request: Request, scorer: Scorer) -> Response:
-    return Response(scorer.report_page, HTML)
-
-
-def check_live(request: Request, scorer: Scorer) -> Response:
-    return Response(b'{"live":true}')
-
-
-def check_ready(request: Request, scorer: Scorer) -> Response:
-    return Response(b'{"ready":true}')
-
-
-def server(request: Request, scorer: Scorer) -> Response:
-    return Response(formats.encode({"name": "candide", "version": __version__, "extensions": ["binary_tensor_data"]}))
-
-
-def metadata(request: Request, scorer: Scorer) -> Response:
-    return Response(protocols.model_metadata(scorer, request.name))
-
-
-ENDPOINTS = [
-    Endpoint(
-        "POST",
-        "/predict",
-        "The class of each row, and how probable each class is.",
-        predict,
-        request_schema="Rows",
-        accepts_tables=True,
-        response_schema="Predictions",
-    ),
-    Endpoint(
-        "POST",
-        "/explain",
-        "Why each row is given its class (?by=column).",
-        explain,
-        is_slow=True,
-        request_schema="Rows",
-        accepts_tables=True,
-        response_schema="Decisions",
-        query_parameters=("by",),
-    ),
-    Endpoint("GET", "/model", "What the model knows, as candide show --json.", model, is_slow=True),
-    Endpoint("GET", "/columns", "The columns that the model reads, and how.", columns, response_schema="Columns"),
-    Endpoint("GET", "/report", "The page of the model.", report, is_slow=True, response_schema=HTML),
-    Endpoint(
-        "POST",
-        "/invocations",
-        "Predictions as MLflow's clients ask for them.",
-        invocations,
-        request_schema="Invocation",
-        accepts_tables=True,
-        response_schema="Labels",
-    ),
-    Endpoint(
-        "GET",
-        "/ping",
-        "Whether the server runs, for MLflow's clients.",
-        check_live,
-        is_probe=True,
-        response_schema="Live",
-    ),
-    Endpoint("GET", "/health", "The same.", check_live, is_probe=True, response_schema="Live"),
-    Endpoint("GET", "/v2", "What this server is (Open Inference Protocol).", server, response_schema="Server"),
-    Endpoint("GET", "/v2/health/live", "Whether the server runs.", check_live, is_probe=True, response_schema="Live"),
-    Endpoint("GET", "/v2/health/ready", "Whether it answers.", check_ready, is_probe=True, response_schema="Ready"),
-    Endpoint(
-        "GET",
-        f"/v2/models/{MODEL_PLACEHOLDER}",
-        "The columns of the model and its answers.",
-        metadata,
-        response_schema="Metadata",
-    ),
-    Endpoint(
-        "GET",
-        f"/v2/models/{MODEL_PLACEHOLDER}/ready",
-        "Whether the model answers.",
-        check_ready,
-        is_probe=True,
-        response_schema="Ready",
-    ),
-    Endpoint(
-        "POST",
-        f"/v2/models/{MODEL_PLACEHOLDER}/infer",
-        "Predictions, one tensor a column.",
-        infer,
-        request_schema="Inference",
-        response_schema="Inferred",
-    ),
-]
+    outcome.add_done_callback(set_response)
+    return response

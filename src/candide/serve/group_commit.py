@@ -1,6 +1,6 @@
-"""Group: requests that are counted and written together.
+"""Group commit: requests that are counted and written together.
 
-Those that cannot be counted are told why, and the others go on without them.
+A request that cannot be counted fails alone, and the others go on without it.
 """
 
 import zlib
@@ -10,16 +10,15 @@ from dataclasses import dataclass, field, replace
 
 from candide.errors import CandideError, NotCountedError
 from candide.model.fitted import FittedModel
-from candide.serve import learned_rows
+from candide.serve.http import RequestProblem
 from candide.serve.journal import Entry, Journal
+from candide.serve.learned_rows import EntryMatch, RowSearch, add_rows, remove_rows
 from candide.serve.learned_state import LearnedState
-from candide.serve.problem import RequestProblem
-from candide.serve.row_lookup import EntryMatch, RowSearch
 
 
 @dataclass(frozen=True)
 class RequestOutcome:
-    """What came of a request: its key, how many rows went in or out, and whether it had been heard before."""
+    """The outcome of a request: its key, the number of rows learned or forgotten, and whether it is a repeat."""
 
     key: str
     rows: int
@@ -28,7 +27,7 @@ class RequestOutcome:
 
 @dataclass
 class PendingRequest:
-    """A request that waits: to learn rows, to forget them, or to forget what came under a key."""
+    """A request in the queue: to learn rows, to forget them, or to forget what was learned under a key."""
 
     key: str
     sign: int
@@ -39,14 +38,19 @@ class PendingRequest:
     future: "Future[RequestOutcome]" = field(default_factory=Future)
 
     def __post_init__(self) -> None:
-        """Of 65,536 other requests one has the same mark: enough for a mistake, and of no use to guess rows by."""
-        self.checksum = (
-            zlib.crc32(self.rows if self.learned_key is None else b"of " + self.learned_key.encode()) & 0xFFFF
-        )
+        # 16 bits: enough to detect a mistake, and too few to guess the rows from.
+        content = self.rows if self.learned_key is None else b"of " + self.learned_key.encode()
+        self.checksum = zlib.crc32(content) & 0xFFFF
+
+    def repeats(self, entry: Entry) -> bool:
+        """Whether this is the request that was sent under its key before, as far as can be told."""
+        if entry.rows is not None and not entry.n_removed:
+            return self.sign == entry.sign and self.rows == entry.rows
+        return (self.sign, self.checksum) == (entry.sign, entry.checksum)
 
 
 class RequestGroup:
-    """Requests that are counted together: the counts they make, what is to be written, and what came of each."""
+    """Requests that are counted together: the counts, the entries to write, and the outcome of each request."""
 
     def __init__(self, state: LearnedState, journal: Journal, base: FittedModel, target: str, at: float):
         self._counts, self._first_seq = state.convert_epoch(at), state.last_seq + 1
@@ -55,8 +59,8 @@ class RequestGroup:
         self.outcomes: list[tuple[PendingRequest, RequestOutcome | Exception]] = []
         self._waiting: list[PendingRequest] = []
         self._seen_keys: set[str] = set()
-        self._changed_entries: dict[int, Entry] = {}  # what is left of earlier entries
-        self.base_rows_removed = 0  # rows that were taken out of the model with which all began
+        self._changed_entries: dict[int, Entry] = {}  # what remains of earlier entries
+        self.base_rows_removed = 0  # rows of the model that the journal started with
 
     @property
     def state(self) -> LearnedState:
@@ -68,7 +72,7 @@ class RequestGroup:
 
     @property
     def has_removals(self) -> bool:
-        """Whether rows were taken out, so that the counts must be kept without them."""
+        """Whether rows were removed, so that a snapshot without them must be written."""
         return bool(self._changed_entries) or any(entry.sign < 0 for entry in self.entries)
 
     def add(self, request: PendingRequest) -> None:
@@ -77,105 +81,101 @@ class RequestGroup:
         except (CandideError, RequestProblem) as error:
             self.outcomes.append((request, error))
 
-    def _add(self, one: PendingRequest) -> None:
-        if one.key in self._seen_keys:
-            self.flush()  # so that it is known whether the first of that key entered
-        before = self._find(one.key)
-        if before is not None:
-            alike = _is_same_request(one, before)
-            self.outcomes.append((one, RequestOutcome(one.key, 0, is_repeat=True) if alike else _key_conflict(one.key)))
+    def _add(self, request: PendingRequest) -> None:
+        if request.key in self._seen_keys:
+            self.flush()  # to know whether the first request of that key was counted
+        earlier = self._find(request.key)
+        if earlier is not None:
+            if not request.repeats(earlier):
+                what = f"the key {request.key!r} was used by another request"
+                raise RequestProblem(409, what, value=request.key, remedy="send this one with a key of its own")
+            self.outcomes.append((request, RequestOutcome(request.key, 0, is_repeat=True)))
             return
-        self._seen_keys.add(one.key)
-        if one.sign > 0:
-            self._waiting.append(one)
+        self._seen_keys.add(request.key)
+        if request.sign > 0:
+            self._waiting.append(request)
         else:
             self.flush()
-            self._forget(one)
+            self._forget(request)
 
     def expire(self, entries: Iterable[Entry]) -> None:
-        """Forget entries that nobody asks for any more."""
-        self._remove_rows(
-            [EntryMatch(entry.rows, entry.with_remaining(None, 0)) for entry in entries if entry.rows is not None]
-        )
+        """Forget whole entries."""
+        self._remove([EntryMatch(e.rows, e.with_remaining(None, 0)) for e in entries if e.rows is not None])
 
-    def _forget(self, one: PendingRequest) -> None:
-        if one.learned_key is None:
-            search = RowSearch(one.rows, self._counts.counts, self._target)
-            parts, n = list(search.find_in(self._live_entries())), one.n_rows
-            self._remove_rows(parts, *search.unmatched_rows())
+    def _forget(self, request: PendingRequest) -> None:
+        if request.learned_key is None:
+            search = RowSearch(request.rows, self._counts.counts, self._target)
+            matches, n = list(search.find_in(self._live_entries())), request.n_rows
+            self._remove(matches, *search.unmatched_rows())
         else:
-            found = self._find(one.learned_key)
-            if found is None or found.sign < 0:
-                remedy = "name the key of rows that were learned"
-                raise RequestProblem(
-                    404, f"nothing was learned under the key {one.learned_key!r}", value=one.learned_key, remedy=remedy
-                )
-            if found.rows is None:
-                self.outcomes.append((one, RequestOutcome(one.key, 0, is_repeat=True)))
+            entry = self._find(request.learned_key)
+            if entry is None or entry.sign < 0:
+                what = f"nothing was learned under the key {request.learned_key!r}"
+                raise RequestProblem(404, what, value=request.learned_key, remedy="name a key of learned rows")
+            if entry.rows is None:
+                self.outcomes.append((request, RequestOutcome(request.key, 0, is_repeat=True)))
                 return
-            n = found.n
-            self._remove_rows([EntryMatch(found.rows, found.with_remaining(None, 0))])
-        self._write(Entry(one.key, -1, n, None, self._time, mark=one.checksum))
-        self.outcomes.append((one, RequestOutcome(one.key, n)))
+            n = entry.n
+            self.expire([entry])
+        self._write(Entry(request.key, -1, n, None, self._time, checksum=request.checksum))
+        self.outcomes.append((request, RequestOutcome(request.key, n)))
 
-    def _remove_rows(self, parts: Sequence[EntryMatch], base_rows: bytes | None = None, n_base_rows: int = 0) -> None:
-        """Count rows of entries out, and such as the model began with; all or none."""
+    def _remove(self, matches: Sequence[EntryMatch], base_rows: bytes | None = None, n_base_rows: int = 0) -> None:
+        """Count rows of entries out, and rows of the model that the journal started with; all or none."""
         state = self._counts
-        many = [(part.matched_rows, state.row_weight(part.remaining_entry.at)) for part in parts]
+        rows = [(match.matched_rows, state.row_weight(match.remaining_entry.at)) for match in matches]
         if base_rows is not None:
-            learned_rows.remove_rows(
-                self._base, [(base_rows, 1.0)], self._target
-            )  # an error where these were never counted
-            many.append((base_rows, state.row_weight(state.decay.start_time)))
+            remove_rows(self._base, [(base_rows, 1.0)], self._target)  # an error if they were never counted
+            rows.append((base_rows, state.row_weight(state.decay.start_time)))
         try:
-            self._check_precision(parts)
-            counts = learned_rows.remove_rows(state.counts, many, self._target)
+            self._check_precision(matches)
+            counts = remove_rows(state.counts, rows, self._target)
         except NotCountedError:
-            again = None if base_rows is not None else self._recount(parts)
-            if again is None:
+            recounted = None if base_rows is not None else self._recount(matches)
+            if recounted is None:
                 raise
-            counts = again
+            counts = recounted
         self._counts, self.base_rows_removed = replace(state, counts=counts), self.base_rows_removed + n_base_rows
-        for part in parts:
-            if part.remaining_entry.seq >= self._first_seq:
-                self.entries[part.remaining_entry.seq - self._first_seq] = part.remaining_entry
+        for entry in (match.remaining_entry for match in matches):
+            if entry.seq >= self._first_seq:
+                self.entries[entry.seq - self._first_seq] = entry
             else:
-                self._changed_entries[part.remaining_entry.seq] = part.remaining_entry
+                self._changed_entries[entry.seq] = entry
 
-    def _check_precision(self, parts: Sequence[EntryMatch]) -> None:
-        """An error where rows are so large that beside them even the model was lost with which all began.
+    def _check_precision(self, matches: Sequence[EntryMatch]) -> None:
+        """Raise an error if rows are so large that the counts of the base model vanish in rounding beside them.
 
-        Beside others as large, which are there still, that does not show yet.
+        Beside other rows as large, which are still counted, that does not show yet.
         """
-        once = [(part.matched_rows, 1.0) for part in parts]
-        learned_rows.remove_rows(learned_rows.add_rows(self._base, once, self._target), once, self._target)
+        rows = [(match.matched_rows, 1.0) for match in matches]
+        remove_rows(add_rows(self._base, rows, self._target), rows, self._target)
 
-    def _recount(self, parts: Sequence[EntryMatch]) -> FittedModel | None:
-        """The counts of all that stays: what goes may be so large that the rest was lost beside it.
+    def _recount(self, matches: Sequence[EntryMatch]) -> FittedModel | None:
+        """Count all that remains again: the removed rows may be so large that the rest was lost in rounding.
 
-        None where rows of the model that it began with are gone, which are nowhere to be counted.
+        Return None if rows of the base model were forgotten, which are stored nowhere.
         """
-        state, left = self._counts, {part.remaining_entry.seq: part.remaining_entry for part in parts}
+        state, remaining = self._counts, {match.remaining_entry.seq: match.remaining_entry for match in matches}
         live = list(self._live_entries())
         if self._base.counts.n_rows + sum(entry.n for entry in live) != state.counts.counts.n_rows:
             return None
-        stays = [left.get(entry.seq, entry) for entry in reversed(live)]
-        many = [(entry.rows, state.row_weight(entry.at)) for entry in stays if entry.rows is not None]
+        entries = [remaining.get(entry.seq, entry) for entry in reversed(live)]
+        rows = [(entry.rows, state.row_weight(entry.at)) for entry in entries if entry.rows is not None]
         base = self._base.scale(state.row_weight(state.decay.start_time))
-        return learned_rows.add_rows(state.counts.with_counts(base.counts), many, self._target)
+        return add_rows(state.counts.with_counts(base.counts), rows, self._target)
 
     def _live_entries(self) -> Iterator[Entry]:
-        """What is learned and not forgotten, the latest first."""
+        """Return what is learned and not forgotten, the latest first."""
         yield from reversed([entry for entry in self.entries if entry.rows is not None])
         yield from (self._changed_entries.get(entry.seq, entry) for entry in self._journal.live_entries())
 
     def _find(self, key: str) -> Entry | None:
-        found = next((entry for entry in self.entries if entry.key == key), None) if key in self._seen_keys else None
-        found = found or self._journal.find(key)
-        return None if found is None else self._changed_entries.get(found.seq, found)
+        entry = next((e for e in self.entries if e.key == key), None) if key in self._seen_keys else None
+        entry = entry or self._journal.find(key)
+        return None if entry is None else self._changed_entries.get(entry.seq, entry)
 
     def flush(self) -> None:
-        """Count what waits to be learned: together, or where that cannot be, one half and then the other."""
+        """Count the requests that wait to be learned: together, or if that fails, one half and then the other."""
         waiting, self._waiting = self._waiting, []
         try:
             self._learn(waiting)
@@ -190,23 +190,11 @@ class RequestGroup:
     def _learn(self, requests: list[PendingRequest]) -> None:
         if requests:
             state, weight = self._counts, self._counts.row_weight(self._time)
-            counts = learned_rows.add_rows(state.counts, [(one.rows, weight) for one in requests], self._target)
+            counts = add_rows(state.counts, [(request.rows, weight) for request in requests], self._target)
             self._counts = replace(state, counts=counts)
-            for one in requests:
-                self._write(Entry(one.key, 1, one.n_rows, one.rows, self._time, mark=one.checksum))
-                self.outcomes.append((one, RequestOutcome(one.key, one.n_rows)))
+            for request in requests:
+                self._write(Entry(request.key, 1, request.n_rows, request.rows, self._time, checksum=request.checksum))
+                self.outcomes.append((request, RequestOutcome(request.key, request.n_rows)))
 
     def _write(self, entry: Entry) -> None:
         self.entries.append(replace(entry, seq=self._first_seq + len(self.entries)))
-
-
-def _is_same_request(one: PendingRequest, before: Entry) -> bool:
-    """Whether a request is the one that came under its key before, as far as that can be told."""
-    if before.rows is not None and not before.gone:
-        return one.sign == before.sign and one.rows == before.rows
-    return (one.sign, one.checksum) == (before.sign, before.mark)
-
-
-def _key_conflict(key: str) -> RequestProblem:
-    what, remedy = f"another request came under the key {key!r}", "send this one with a key of its own"
-    return RequestProblem(409, what, value=key, remedy=remedy)

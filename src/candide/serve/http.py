@@ -1,46 +1,106 @@
-"""Exchange: a request as an endpoint sees it, and what it answers."""
+"""A request as an endpoint sees it, its response, the limits of a request, and problems (RFC 9457).
+
+>>> from candide.errors import InputError
+>>> problem = problem_from_error(InputError("'forty' is not a number", column="age", row=3, value="forty"))
+>>> problem.status, problem.to_json()["column"], problem.to_json()["value"]
+(422, 'age', 'forty')
+>>> Limits(max_rows=10).check(11, 3)
+Traceback (most recent call last):
+candide.serve.http.RequestProblem: 11 rows in one request
+"""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 from candide.data.notes import Note
-from candide.serve.limits import Limits
-from candide.serve.problem import RequestProblem
+from candide.errors import CandideError, InputError
 
 if TYPE_CHECKING:
     from candide.serve.scorer import Scorer
 
-Headers = list[tuple[bytes, bytes]]
-_MAX_NOTES = 10  # warnings of an answer
-_MAX_NOTE_COLUMNS = 100  # columns that a warning lists
-_MAX_HEADER_LENGTH = 6000  # letters of it: proxies take 8 kB
+_MAX_VALUE_LENGTH = 200  # characters of a value in a problem
+_MAX_NOTES = 10  # warnings in a response
+_MAX_NOTE_COLUMNS = 100  # columns listed by one warning
+_MAX_HEADER_LENGTH = 6000  # characters: proxies accept headers of 8 kB
 
 
-def _default_timeout_remedy() -> dict[str, str]:
-    return {"remedy": "send fewer rows, or try later"}
+class RequestProblem(Exception):  # noqa: N818  the term of RFC 9457
+    """A request that cannot be answered: the status, what is wrong, where, and the remedy."""
+
+    def __init__(self, status: int, detail: str, *, headers: tuple[tuple[str, str], ...] = (), **location: Any):
+        super().__init__(detail)
+        self.status, self.detail, self.headers, self.location = status, detail, headers, location
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the members of the problem object, without empty ones."""
+        members = {name: _json_value(value) for name, value in self.location.items() if value not in (None, "")}
+        title = HTTPStatus(self.status).phrase
+        return {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, **members}
+
+
+def problem_from_error(error: CandideError) -> RequestProblem:
+    """Return an error as a problem: with status 422 if it is about the input."""
+    location = {name: getattr(error, name) for name in ("column", "row", "value", "remedy")}
+    return RequestProblem(422 if isinstance(error, InputError) else 500, str(error), **location)
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, bool | int | float) and abs(value) < 2**63:
+        return value
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value[:10]]
+    text = str(value)
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[:_MAX_VALUE_LENGTH]}..."
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest request that is accepted; a larger one is rejected with status 413."""
+
+    max_body_bytes: int = 16 << 20  # 100,000 rows of 14 columns as JSON; also bounds repeated text in Arrow columns
+    max_rows: int = 100_000
+    max_explained_rows: int = 1000
+    max_columns: int = 100_000  # a CSV column takes 50 microseconds however few its rows
+    max_cells: int = 16 << 20  # rows times names; a body that spells out each cell has no more
+    timeout_seconds: float = 30.0  # for a body to arrive, and for a response
+
+    def check(self, rows: int, columns: int) -> None:
+        """Reject a table that is too large, before it is built: a short body could fill the memory."""
+        cells = rows * columns
+        sizes = (
+            ("rows", rows, self.max_rows),
+            ("columns", columns, self.max_columns),
+            ("cells, rows times names,", cells, self.max_cells),
+        )
+        for what, size, limit in sizes:
+            if size > limit:
+                detail = f"{size:,} {what} in one request"
+                raise RequestProblem(413, detail, value=size, remedy=f"send at most {limit:,} at a time")
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass
 class Request:
-    """What was asked: the body, and what the headers and the path say of it."""
+    """The body of a request, its headers and its query."""
 
     body: bytes
-    headers: Headers
+    headers: list[tuple[bytes, bytes]]
     query: bytes
     limits: Limits
     name: str = "model"  # of the model
-    rows: int = 0  # that are answered
-    timeout_fields: dict[str, str] = field(
-        default_factory=_default_timeout_remedy
-    )  # what is told where there is no answer in time
+    rows: int = 0  # rows in the body, for the metrics
+    timeout_fields: dict[str, str] = field(default_factory=lambda: {"remedy": "send fewer rows, or try later"})
 
     def header(self, name: bytes) -> bytes:
-        """A header by its name in small letters; empty where there is none."""
+        """Return a header by its lower-case name; empty if there is none."""
         return self._by_name.get(name, b"")
 
     @cached_property
@@ -49,17 +109,15 @@ class Request:
 
     @cached_property
     def media_type(self) -> str:
-        """The content type of the body, which must be said: a page of another site cannot say one of these."""
-        found = self.header(b"content-type").decode("latin-1")
-        if not found:
-            raise RequestProblem(
-                415, "the request does not say its content type", remedy="send content-type: application/json"
-            )
-        return found
+        """The content type, which is required: a page of another site cannot set one of those accepted."""
+        media_type = self.header(b"content-type").decode("latin-1")
+        if not media_type:
+            raise RequestProblem(415, "the content type is missing", remedy="send content-type: application/json")
+        return media_type
 
     @property
     def is_same_origin(self) -> bool:
-        """Whether it comes from a page of this server, or of none: browsers say which, and pages cannot say another."""
+        """Whether it comes from a page of this server, or from no page: browsers set these headers, pages cannot."""
         if site := self.header(b"sec-fetch-site"):
             return site in (b"same-origin", b"none")
         origin = self.header(b"origin").lower()
@@ -67,22 +125,21 @@ class Request:
 
     @property
     def is_table(self) -> bool:
-        """Whether the body is of columns: to begin one takes long, and a short body can name thousands."""
-        said = self.header(b"content-type").lower()
-        return b"csv" in said or b"arrow" in said
+        """Whether the body holds columns: each takes time, and a short body can name thousands."""
+        media_type = self.header(b"content-type").lower()
+        return b"csv" in media_type or b"arrow" in media_type
 
     def query_parameter(self, name: str, default: str) -> str:
-        """A parameter of the query."""
         if not self.query:
             return default
         try:
             return parse_qs(self.query.decode("latin-1"), errors="strict").get(name, [default])[-1]
         except ValueError:
-            raise RequestProblem(422, "the query is not UTF-8", remedy="percent-encode its letters as UTF-8") from None
+            raise RequestProblem(422, "the query is not UTF-8", remedy="percent-encode it as UTF-8") from None
 
 
 class Response(NamedTuple):
-    """What is answered."""
+    """The response to a request."""
 
     body: bytes
     media_type: str = "application/json"
@@ -90,28 +147,28 @@ class Response(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def warnings_field(notes: list[Note]) -> dict[str, list[dict[str, Any]]]:
-    """Return the ``warnings`` field of a JSON answer; no field where there is nothing to warn of."""
-    told = [
+def warnings_field(notes: Sequence[Note]) -> dict[str, list[dict[str, Any]]]:
+    """Return the ``warnings`` field of a JSON response; no field if there are no warnings."""
+    warnings = [
         {
-            "code": one.code,
-            "text": str(one)[:500],
-            "column": one.column,
-            "columns": [*map(str, one.columns[:_MAX_NOTE_COLUMNS])],
+            "code": note.code,
+            "text": str(note)[:500],
+            "column": note.column,
+            "columns": [*map(str, note.columns[:_MAX_NOTE_COLUMNS])],
         }
-        for one in notes[:_MAX_NOTES]
+        for note in notes[:_MAX_NOTES]
     ]
-    return {"warnings": told} if told else {}
+    return {"warnings": warnings} if warnings else {}
 
 
-def notes_header(notes: list[Note]) -> tuple[tuple[str, str], ...]:
-    """Remarks as a header, which is ASCII: what ``predict`` warns of."""
+def notes_header(notes: Sequence[Note]) -> tuple[tuple[str, str], ...]:
+    """Return the warnings as a header, which is ASCII and short."""
     if not notes:
         return ()
-    told = warnings_field(notes)["warnings"]
-    text = json.dumps(told)
+    warnings = warnings_field(notes)["warnings"]
+    text = json.dumps(warnings)
     if len(text) > _MAX_HEADER_LENGTH:
-        text = json.dumps([{**one, "text": one["text"][:80], "columns": []} for one in told])
+        text = json.dumps([{**warning, "text": warning["text"][:80], "columns": []} for warning in warnings])
     return (("candide-notes", text),)
 
 

@@ -1,12 +1,13 @@
-"""What is learned: rows with their labels as they are kept, and how they are counted into a model, or out of it.
+"""Learned rows: how labelled rows are stored in the journal, counted into a model or out of it, and found again.
 
-Rows are kept as they came, as JSON, without columns that the model does not know; what is counted is what is kept, so
-that counting them again after a crash gives the same model.
+Rows are stored as they came, as JSON columns, without columns that the model does not read. What is counted is what is
+stored, so that counting again after a crash gives the same model.
 """
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
-from math import isinf
+from dataclasses import dataclass
+from math import isfinite, isinf
 from typing import Any
 
 import msgspec
@@ -22,81 +23,77 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.input_columns import format_suggestion, similar_names
 from candide.serve.formats import RequestRows, column_values
+from candide.serve.journal import Entry
 
+Columns = dict[str, list[Any]]
+WeightedRows = tuple[bytes, float]  # stored rows, and the weight of each
 _PLAIN_TYPES = {str, int, float, bool, type(None)}
 _TIME_TYPES = dt.date | dt.time | dt.timedelta
-encode_columns, decode_columns = msgspec.json.encode, msgspec.json.Decoder(dict[str, list[Any]]).decode
+encode_columns, decode_columns = msgspec.json.encode, msgspec.json.Decoder(Columns).decode
 
 
-def encode_rows(rows: RequestRows, fitted: FittedModel, target: str, new_classes: bool) -> bytes:
-    """Rows with their labels, as the journal keeps them; an error if they cannot be learned."""
+def encode_rows(rows: RequestRows, fitted: FittedModel, target: str, allow_new_classes: bool) -> bytes:
+    """Return labelled rows as the journal stores them; raise an error if they cannot be learned."""
     names = [*map(str, fitted.counts.plan.columns), target]
-    lacking = [name for name in names if name not in rows.columns]
-    if lacking:
-        what = f"the request has no column {lacking[0]!r}" + (", that of the labels" if lacking[0] == target else "")
-        near = format_suggestion(similar_names(lacking, [name for name in rows.columns if name not in names]))
-        remedy = near or "send it; null where it is missing"
-        raise InputError(what, column=lacking[0], value=lacking, remedy=remedy)
-    held = {name: [_check_value(value, name) for value in column_values(rows.columns[name])] for name in names}
-    held[target] = _labels(held[target], fitted, target, new_classes)
+    absent = [name for name in names if name not in rows.columns]
+    if absent:
+        what = f"the request has no column {absent[0]!r}" + (", the target" if absent[0] == target else "")
+        similar = similar_names(absent, [name for name in rows.columns if name not in names])
+        remedy = format_suggestion(similar) or "send it, with null for missing values"
+        raise InputError(what, column=absent[0], value=absent, remedy=remedy)
+    columns = {name: [_check_value(value, name) for value in column_values(rows.columns[name])] for name in names}
+    columns[target] = _match_labels(columns[target], fitted, target, allow_new_classes)
     try:
-        return encode_columns(held)
+        return encode_columns(columns)
     except (OverflowError, TypeError, ValueError) as error:
-        raise InputError(
-            f"a value cannot be kept: {error}", remedy="send numbers of at most 64 bits, and text"
-        ) from None
+        remedy = "send numbers of at most 64 bits, and text"
+        raise InputError(f"a value cannot be stored: {error}", remedy=remedy) from None
 
 
 def _check_value(value: Any, name: str) -> Any:
     if type(value) in _PLAIN_TYPES:
-        if type(value) is float and isinf(value):  # JSON has none: it would be kept as missing
-            what, remedy = "infinity is no value", "send null where it is missing, or leave the row out"
-            raise InputError(what, column=name, value=str(value), remedy=remedy)
+        if type(value) is float and isinf(value):  # JSON would store it as missing
+            remedy = "send null if it is missing, or leave the row out"
+            raise InputError("infinity is not a valid value", column=name, value=str(value), remedy=remedy)
         return None if value != value else value
     if isinstance(value, _TIME_TYPES):
         return format_plain_value(value)
-    raise InputError(
-        f"{type(value).__name__} cannot be learned", column=name, remedy="send numbers, text, truths or dates"
-    )
+    remedy = "send numbers, text, booleans or dates"
+    raise InputError(f"values of type {type(value).__name__} cannot be learned", column=name, remedy=remedy)
 
 
-def _labels(labels: list[Any], fitted: FittedModel, target: str, new_classes: bool) -> list[Any]:
-    """The labels as the model spells them."""
+def _match_labels(labels: list[Any], fitted: FittedModel, target: str, allow_new_classes: bool) -> list[Any]:
+    """Return the labels as the model writes them."""
     for row, label in enumerate(labels):
         if is_missing_label(label):
             raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
-        if not new_classes and value_matching.find_code(label, fitted.labels) is None:
-            known = ", ".join(map(str, fitted.labels.values[:10]))
-            remedy = f"one of {known}; others are learned with --allow-new-classes"
-            raise InputError(f"the model knows no class {label!r}", column=target, row=row, value=label, remedy=remedy)
-    return [
-        plain if type(plain) in _PLAIN_TYPES else format_plain_value(plain)
-        for plain in value_matching.match_values(labels, fitted.labels)
-    ]
-
-
-WeightedRows = tuple[bytes, float]  # kept rows, and what each of them weighs
+        if not allow_new_classes and value_matching.find_code(label, fitted.labels) is None:
+            classes = ", ".join(map(str, fitted.labels.values[:10]))
+            remedy = f"one of {classes}; others are learned with --allow-new-classes"
+            raise InputError(f"unknown class {label!r}", column=target, row=row, value=label, remedy=remedy)
+    matched = value_matching.match_values(labels, fitted.labels)
+    return [label if type(label) in _PLAIN_TYPES else format_plain_value(label) for label in matched]
 
 
 def add_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
-    """A model into which kept rows are counted."""
-    for census in _count_rows(fitted, weighted_rows, target):
-        fitted = fitted.add_counts(census)
+    """Count stored rows into a model."""
+    for counts in _count_rows(fitted, weighted_rows, target):
+        fitted = fitted.add_counts(counts)
     return fitted
 
 
 def remove_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
-    """A model without kept rows, which must have been counted in it with these weights."""
-    for census in _count_rows(fitted, weighted_rows, target):
-        fitted = fitted.subtract_counts(census)
+    """Count stored rows out of a model; they must have been counted in with these weights."""
+    for counts in _count_rows(fitted, weighted_rows, target):
+        fitted = fitted.subtract_counts(counts)
     return fitted
 
 
 def _count_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> Iterator[ModelCounts]:
-    """Kept rows, counted as the model was: together where their columns are of the same kinds.
+    """Count stored rows by the plan of a model, rows whose columns have the same types together.
 
-    So rows mean the same however requests fall into groups: text in a column makes text of all that is beside it. What
-    is missing goes with either.
+    Otherwise the meaning of a row would depend on the group it falls into: text in a column makes its other values
+    text. Missing values go with either type.
     """
     groups: list[_RowGroup] = []
     for rows, weight in weighted_rows:
@@ -107,22 +104,22 @@ def _count_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], targ
     plan = fitted.counts.plan
     for group in groups:
         table = fitted.parse_table(Table.from_data({name: group.columns[str(name)] for name in plan.columns}))
-        weighed = None if all(weight == 1.0 for weight in group.weights) else np.array(group.weights)
-        yield arrays.count_table(table, group.columns[target], weighed, plan=plan.with_levels(table)).limit_levels()
+        row_weights = None if all(weight == 1.0 for weight in group.weights) else np.array(group.weights)
+        yield arrays.count_table(table, group.columns[target], row_weights, plan=plan.with_levels(table)).limit_levels()
 
 
 class _RowGroup:
-    """Rows whose columns are of the same kinds, and their weights."""
+    """Rows whose columns have the same types, and their weights."""
 
-    def __init__(self, columns: dict[str, list[Any]], weights: list[float]):
-        self.columns, self.weights, self._kinds = columns, weights, list(map(_is_text, columns.values()))
+    def __init__(self, columns: Columns, weights: list[float]):
+        self.columns, self.weights, self._types = columns, weights, list(map(_is_text, columns.values()))
 
-    def add_if_compatible(self, columns: dict[str, list[Any]], weights: list[float]) -> bool:
-        """Whether rows are of these kinds; then they are among these."""
-        both = list(zip(self._kinds, map(_is_text, columns.values()), strict=True))
-        if any(a is not None and b is not None and a is not b for a, b in both):
+    def add_if_compatible(self, columns: Columns, weights: list[float]) -> bool:
+        """Add rows if their columns have the types of this group; return whether they do."""
+        pairs = list(zip(self._types, map(_is_text, columns.values()), strict=True))
+        if any(a is not None and b is not None and a is not b for a, b in pairs):
             return False
-        self._kinds = [b if a is None else a for a, b in both]
+        self._types = [b if a is None else a for a, b in pairs]
         for name, column in columns.items():
             self.columns[name].extend(column)
         self.weights += weights
@@ -130,20 +127,112 @@ class _RowGroup:
 
 
 def _is_text(column: list[Any]) -> bool | None:
-    """Whether a column holds text; None where it holds nothing."""
-    kinds = set(map(type, column)) - {type(None)}
-    return str in kinds if kinds else None
+    """Return whether a column holds text; None if all its values are missing."""
+    types = set(map(type, column)) - {type(None)}
+    return str in types if types else None
 
 
-def count_row(fitted: FittedModel, row: bytes, target: str) -> ModelCounts:
-    """What a row is counted as, however it is spelled."""
-    [census] = _count_rows(fitted, [(row, 1.0)], target)
-    return census.match_labels(fitted.counts)
+@dataclass(frozen=True)
+class EntryMatch:
+    """Rows of an entry to be forgotten, and what remains of the entry."""
+
+    matched_rows: bytes
+    remaining_entry: Entry
 
 
-def is_same_row(a: ModelCounts, b: ModelCounts) -> bool:
-    """Whether two meanings are one."""
+class RowSearch:
+    """A search for the entries in which rows were learned.
+
+    Two rows are the same if they are counted as the same, however they are written: ``1``, ``1.0`` and, in a numeric
+    column, ``"1"``. A row that was learned twice is found once for each time that it is searched, the latest first.
+    """
+
+    def __init__(self, rows: bytes, fitted: FittedModel, target: str):
+        self._columns, self._fitted, self._target = decode_columns(rows), fitted, target
+        self._pending: dict[tuple, dict[tuple, list[int]]] = {}  # by comparable row, the positions of each exact row
+        self._row_counts: dict[tuple, ModelCounts] = {}
+        for i, row in enumerate(zip(*self._columns.values(), strict=True)):
+            self._pending.setdefault(_comparable_row(row), {}).setdefault(_exact_row(row), []).append(i)
+
+    def find_in(self, entries: Iterable[Entry]) -> Iterator[EntryMatch]:
+        """Return the matches in entries, in their order."""
+        for entry in entries:
+            if not self._pending:
+                return
+            if entry.rows is not None and (match := self._match_entry(entry, decode_columns(entry.rows))) is not None:
+                yield match
+
+    def _match_entry(self, entry: Entry, columns: Columns) -> EntryMatch | None:
+        matched = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._take_match(row)]
+        if not matched:
+            return None
+        rest = sorted(set(range(entry.n)) - set(matched))
+        remaining = entry.with_remaining(encode_columns(_select_rows(columns, rest)) if rest else None, len(rest))
+        return EntryMatch(encode_columns(_select_rows(columns, matched)), remaining)
+
+    def _take_match(self, row: tuple) -> bool:
+        key, exact = _comparable_row(row), _exact_row(row)
+        candidates = self._pending.get(key)
+        if candidates is None:
+            return False
+        if exact not in candidates:
+            same = [row for row in candidates if _is_same_row(self._count_row(row), self._count_row(exact))]
+            if not same:
+                return False
+            exact = same[0]
+        candidates[exact].pop()
+        if not candidates[exact]:
+            del candidates[exact]
+        if not candidates:
+            del self._pending[key]
+        return True
+
+    def _count_row(self, exact: tuple) -> ModelCounts:
+        """Count one row, once for each way it is written."""
+        if exact not in self._row_counts:
+            columns = {name: [value] for name, (_, value) in zip(self._columns, exact, strict=True)}
+            self._row_counts[exact] = _count_row(self._fitted, encode_columns(columns), self._target)
+        return self._row_counts[exact]
+
+    def unmatched_rows(self) -> tuple[bytes | None, int]:
+        """Return the rows that were not found, and their number."""
+        rows = sorted(i for candidates in self._pending.values() for places in candidates.values() for i in places)
+        return encode_columns(_select_rows(self._columns, rows)) if rows else None, len(rows)
+
+
+def _count_row(fitted: FittedModel, row: bytes, target: str) -> ModelCounts:
+    [counts] = _count_rows(fitted, [(row, 1.0)], target)
+    return counts.match_labels(fitted.counts)
+
+
+def _is_same_row(a: ModelCounts, b: ModelCounts) -> bool:
     if a.plan != b.plan or a.labels != b.labels:
         return False
     pairs = [(x.arrays(), y.arrays()) for x, y in zip(a.tallies, b.tallies, strict=True)]
     return all(x.keys() == y.keys() and all(np.array_equal(x[name], y[name]) for name in x) for x, y in pairs)
+
+
+def _select_rows(columns: Columns, rows: list[int]) -> Columns:
+    return {name: [column[i] for i in rows] for name, column in columns.items()}
+
+
+def _comparable_row(row: tuple) -> tuple:
+    """Return a row by values that are equal wherever two spellings may mean the same value.
+
+    >>> _comparable_row((1, "1.0", True, "oak", None, "nan")) == _comparable_row((1.0, 1, "1", "oak", None, "nan"))
+    True
+    """
+    return tuple(_parse_number(value) if isinstance(value, str) else value for value in row)
+
+
+def _exact_row(row: tuple) -> tuple:
+    """Return a row in which 1, 1.0 and True differ."""
+    return tuple((type(value), value) for value in row)
+
+
+def _parse_number(text: str) -> float | str:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if isfinite(number) else text

@@ -1,123 +1,219 @@
-"""The server described: for programs as OpenAPI 3.1, for people as a page that needs nothing from elsewhere."""
+"""The OpenAPI 3.1 description of a server, with JSON schemas for the columns and classes of its model."""
 
-import shlex
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from candide import __version__
+from candide.explain.decisions import EXPLANATION_UNITS
 from candide.serve.endpoints import MODEL_PLACEHOLDER, Endpoint
-from candide.serve.formats import ARROW, CSV, JSON, JSON_LINES, encode
-from candide.serve.schemas import build_schemas, schema_ref
+from candide.serve.formats import ARROW, CSV, JSON, JSON_LINES
 from candide.serve.scorer import Scorer
 from candide.store.input_schema import example_row
 
-_ERROR_STATUSES = {  # what may be wrong with any request, with one that has a body, and with one that changes the model
+Schema = dict[str, Any]
+_ERROR_STATUSES = {  # of any request, of one with a body, and of one that changes the model
     "any": ("401", "405", "421", "500", "503"),
     "body": ("400", "406", "408", "413", "415", "422"),
     "change": ("403", "404", "409"),
 }
-_QUERY_PARAMETERS: dict[str, dict[str, Any]] = {
-    "by": {"schema": {"enum": ["voice", "column"]}, "description": "what columns say together, or shared out to them"},
-    "key": {"schema": {"type": "string"}, "description": "which request it is, as the header Idempotency-Key"},
-    "unless": {"schema": {"type": "string"}, "description": "the version that is known: nothing is sent again"},
-    "of": {"schema": {"type": "string"}, "description": "the key of what is to be forgotten, without a body"},
+_TEXT, _COUNT, _BOOLEAN, _NUMBER = ({"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"},
+                                    {"type": "number"})  # fmt: skip
+_VALUE: Schema = {"type": ["number", "string", "boolean", "null"]}
+_QUERY_PARAMETERS: dict[str, Schema] = {
+    "by": {
+        "schema": {"enum": list(EXPLANATION_UNITS)},
+        "description": "contributions of terms, or shared among columns",
+    },
+    "key": {"schema": _TEXT, "description": "identifies the request, like the header Idempotency-Key"},
+    "unless": {"schema": _TEXT, "description": "a version that the client has: its body is not sent again"},
+    "of": {"schema": _TEXT, "description": "the key of the rows to forget, without a body"},
 }
-_NOTES_HEADER = {
-    "Candide-Notes": {"schema": {"type": "string"}, "description": "JSON: what candide predict would warn of"}
+_NOTES_HEADER = {"Candide-Notes": {"schema": _TEXT, "description": "JSON: the warnings that candide predict prints"}}
+_VALUE_SCHEMAS: dict[str, Schema] = {
+    "number": _VALUE | {"description": "a number, also as text"},
+    "level": _VALUE,
+    "text": {"type": ["string", "null"]},
 }
+_DATATYPES = ["BOOL", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "FP32", "FP64",
+              "BYTES"]  # fmt: skip
+_PROBLEM_REF = {"$ref": "#/components/responses/Problem"}
+_MAX_REQUIRED_COLUMNS = 100  # of a model with more, the schema does not require any
 
 
 def build_openapi(
     endpoints: Sequence[Endpoint], scorer: Scorer, name: str, private: bool | None, target: str | None = None
-) -> dict[str, Any]:
-    """The description for programs. ``private``: whether all requests need the token; None where there is none.
+) -> Schema:
+    """Return the description. ``private``: whether all requests need the token; None if there is no token.
 
-    ``target`` is the column of labels, where the model learns.
+    ``target`` is the column of labels if the model learns.
     """
-    paths: dict[str, dict[str, Any]] = {}
-    for one in endpoints:
-        paths.setdefault(one.path.replace(MODEL_PLACEHOLDER, name), {})[one.method.lower()] = _operation(one, private)
-    schemes = {} if private is None else {"token": {"type": "http", "scheme": "bearer"}}
+    paths: dict[str, Schema] = {}
+    for endpoint in endpoints:
+        path = endpoint.path.replace(MODEL_PLACEHOLDER, name)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, private)
     problem = {
         "description": "What is wrong with the request (RFC 9457)",
-        "content": {"application/problem+json": {"schema": schema_ref("Problem")}},
+        "content": {"application/problem+json": {"schema": _ref("Problem")}},
     }
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": f"candide: {name}", "version": __version__},
-        "paths": paths,
-        "components": {
-            "schemas": build_schemas(scorer, target),
-            "responses": {"Problem": problem},
-            "securitySchemes": schemes,
-        },
+    components = {
+        "schemas": build_schemas(scorer, target),
+        "responses": {"Problem": problem},
+        "securitySchemes": {} if private is None else {"token": {"type": "http", "scheme": "bearer"}},
     }
+    info = {"title": f"candide: {name}", "version": __version__}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
 
 
-def _operation(one: Endpoint, private: bool | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"summary": one.summary, "operationId": f"{one.method.lower()}{one.path.replace('/', '_')}"}
-    wrong = [
+def _operation(endpoint: Endpoint, private: bool | None) -> Schema:
+    errors = [
         *_ERROR_STATUSES["any"],
-        *(_ERROR_STATUSES["body"] if one.request_schema else ()),
-        *(_ERROR_STATUSES["change"] if one.changes_model else ()),
+        *(_ERROR_STATUSES["body"] if endpoint.request_schema else ()),
+        *(_ERROR_STATUSES["change"] if endpoint.changes_model else ()),
     ]
-    problem = {"$ref": "#/components/responses/Problem"}
-    answer: dict[str, Any] = {"description": "the answer", "content": _answers(one)}
-    if one.request_schema and not one.changes_model:
-        answer["headers"] = _NOTES_HEADER
-    told["responses"] = {"200": answer, **dict.fromkeys(sorted(wrong), problem)}
-    if private is not None and (one.changes_model or (private and not one.is_probe)):
-        told["security"] = [{"token": []}]
-    if one.query_parameters:
-        told["parameters"] = [{"name": name, "in": "query", **_QUERY_PARAMETERS[name]} for name in one.query_parameters]
-    if one.request_schema:
-        rows: dict[str, Any] = {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if one.accepts_tables else {}
-        told["requestBody"] = {
-            "required": "of" not in one.query_parameters,
-            "content": {JSON: {"schema": schema_ref(one.request_schema)}, **rows},
+    response: Schema = {"description": "the response", "content": _response_content(endpoint)}
+    if endpoint.request_schema and not endpoint.changes_model:
+        response["headers"] = _NOTES_HEADER
+    operation: Schema = {
+        "summary": endpoint.summary,
+        "operationId": f"{endpoint.method.lower()}{endpoint.path.replace('/', '_')}",
+        "responses": {"200": response, **dict.fromkeys(sorted(errors), _PROBLEM_REF)},
+    }
+    if private is not None and (endpoint.changes_model or (private and not endpoint.is_probe)):
+        operation["security"] = [{"token": []}]
+    if names := endpoint.query_parameters:
+        operation["parameters"] = [{"name": name, "in": "query", **_QUERY_PARAMETERS[name]} for name in names]
+    if endpoint.request_schema:
+        tables: Schema = {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if endpoint.accepts_tables else {}
+        operation["requestBody"] = {
+            "required": "of" not in endpoint.query_parameters,
+            "content": {JSON: {"schema": _ref(endpoint.request_schema)}, **tables},
         }
-    return told
+    return operation
 
 
-def _answers(one: Endpoint) -> dict[str, Any]:
-    """The formats of an answer: its media type, or JSON of a schema; where any is written, the others as well."""
-    if "/" in one.response_schema:
-        return {one.response_schema: {"schema": {"type": "string"}}}
-    others: dict[str, Any] = (
-        {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if one.response_schema == "Predictions" else {}
-    )
-    return {JSON: {"schema": schema_ref(one.response_schema)}, **others}
+def _response_content(endpoint: Endpoint) -> Schema:
+    if "/" in endpoint.response_schema:
+        return {endpoint.response_schema: {"schema": _TEXT}}
+    is_table = endpoint.response_schema == "Predictions"
+    tables: Schema = {kind: {} for kind in (JSON_LINES, CSV, ARROW)} if is_table else {}
+    return {JSON: {"schema": _ref(endpoint.response_schema)}, **tables}
 
 
-def render_docs(endpoints: Sequence[Endpoint], scorer: Scorer, name: str, host: str) -> bytes:
-    """The description for people; ``host`` is by what name they ask."""
-    lines = [
-        f"<tr><td>{one.method}</td><td><code>{_breakable_path(one.path.replace(MODEL_PLACEHOLDER, name))}</code></td>"
-        f"<td>{escape(one.summary)}</td></tr>"
-        for one in endpoints
+def build_schemas(scorer: Scorer, target: str | None) -> dict[str, Schema]:
+    """Return every schema by name. ``target`` is the column of labels if the model learns."""
+    types, row = scorer.input_schema.column_types, example_row(scorer.fitted)
+    columns = {name: _VALUE_SCHEMAS[kind] for name, kind in types.items()}
+    known: Schema = {"anyOf": [{"required": [name]} for name in types]}
+    single = {"allOf": [_ref("Row"), known]} if 0 < len(types) <= _MAX_REQUIRED_COLUMNS else _ref("Row")
+    label = _VALUE | {"description": "null if the model abstains"}
+    scored = {"prediction": label, **{name: {"type": "number", "minimum": 0, "maximum": 1} for name in scorer.classes}}
+    scored |= {"log_density": {"type": ["number", "null"]}}
+    warnings = {"warnings": _list(_ref("Warning"), description="on the columns of all rows; in a list, on its first")}
+    decision = {"prediction": label, "log_odds": {"type": ["number", "null"]}}
+    schemas = {
+        "Row": _object(columns, [], additionalProperties=_VALUE, example=row),
+        "Rows": {"oneOf": [single, _list(_ref("Row"))]},
+        "Prediction": _object(scored | warnings, list(scored)),
+        "Predictions": _one_or_many("Prediction"),
+        "Warning": _record(
+            code=_TEXT, text=_TEXT, column={"type": ["string", "integer", "null"]}, columns=_list(_TEXT)
+        ),
+        "Decision": _object(decision | warnings, list(decision)),
+        "Decisions": _one_or_many("Decision"),
+        "Columns": _record(
+            columns=_list(_record(name=_TEXT, kind={"enum": list(_VALUE_SCHEMAS)})),
+            target={"type": ["string", "null"]},
+            missing=_list(_TEXT),
+            text_formats={"type": "object"},
+        ),
+        "Live": _record(live=_BOOLEAN),
+        "Ready": _record(ready=_BOOLEAN),
+        "Server": _object({"name": _TEXT, "version": _TEXT, "extensions": _list(_TEXT)}, ["name", "version"]),
+        "Object": {"type": "object"},
+        "Peers": _list(_object({"peer": _TEXT, "rows": _NUMBER, "self": _BOOLEAN}, ["peer", "rows"])),
+        "Problem": _problem_schema(),
+        **_mlflow_schemas(row),
+        **_inference_schemas(row),
+    }
+    if target is not None:
+        labelled = {**columns, target: {"type": ["string", "number", "boolean"], "examples": scorer.labels[:20]}}
+        example = {**row, target: scorer.labels[0]}
+        outcome = {"key": _TEXT, "rows": _COUNT, "repeated": _BOOLEAN, "model_rows": _NUMBER}
+        schemas["LabelledRow"] = _object(labelled, list(labelled), additionalProperties=_VALUE, example=example)
+        schemas["LabelledRows"] = _one_or_many("LabelledRow")
+        schemas["Outcome"] = _object(outcome | warnings, ["key", "rows", "repeated"])
+    return schemas
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _object(properties: Schema, required: list[str], **more: Any) -> Schema:
+    return {"type": "object", "properties": properties, "required": required, **more}
+
+
+def _record(**properties: Schema) -> Schema:
+    return _object(properties, list(properties))
+
+
+def _list(items: Schema, **more: Any) -> Schema:
+    return {"type": "array", "items": items, **more}
+
+
+def _one_or_many(name: str) -> Schema:
+    return {"oneOf": [_ref(name), _list(_ref(name))]}
+
+
+def _problem_schema() -> Schema:
+    required = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}
+    optional = {"column": {}, "row": {}, "value": {}, "remedy": _TEXT, "key": _TEXT, "error": _TEXT}
+    return _object(required | optional, list(required))
+
+
+def _mlflow_schemas(row: dict[str, Any]) -> dict[str, Schema]:
+    split = {"columns": _list(_TEXT, uniqueItems=True), "data": _list(_list(_VALUE))}
+    rows = {"oneOf": [_list(_ref("Row")), {"type": "object", "additionalProperties": _list(_VALUE)}]}
+    ways = {
+        "dataframe_split": _object({**split, "index": {}}, list(split), additionalProperties=False),
+        "dataframe_records": _list(_ref("Row")),
+        "inputs": rows,
+        "instances": rows,
+    }
+    fields: Schema = {name: {"anyOf": [way, {"type": "null"}]} for name, way in ways.items()}
+    fields |= {"params": {}, "signature_name": {}}
+    example = {"dataframe_split": {"columns": list(row), "data": [list(row.values())]}}
+    about = {"description": "rows in one of four ways", "additionalProperties": False, "example": example}
+    labels = _object({"predictions": _list(_VALUE), "warnings": _list(_ref("Warning"))}, ["predictions"])
+    return {"Invocation": _object(fields, [], minProperties=1, **about), "Labels": labels}
+
+
+def _inference_schemas(row: dict[str, Any]) -> dict[str, Schema]:
+    parameters = {"type": "object", "additionalProperties": _VALUE}
+    tensor = {
+        "name": _TEXT,
+        "shape": _list(_COUNT, minItems=1),
+        "datatype": {"enum": _DATATYPES},
+        "data": {"type": ["array", "null"], "description": "one value per row; absent if bytes follow the JSON"},
+        "parameters": parameters,
+    }
+    output = _object({"name": _TEXT, "parameters": parameters}, ["name"], additionalProperties=False)
+    inference = {
+        "id": {"type": ["string", "null"]},
+        "inputs": _list(_ref("Tensor")),
+        "outputs": {"anyOf": [_list(output), {"type": "null"}]},
+        "parameters": {"type": "object"},
+    }
+    example = [
+        {"name": name, "shape": [1], "datatype": "BYTES" if isinstance(value, str) else "FP64", "data": [value]}
+        for name, value in row.items()
     ]
-    row = encode(example_row(scorer.fitted)).decode()
-    call = f"curl -H 'content-type: application/json' -d {shlex.quote(row)} http://{host or 'localhost:8000'}/predict"
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
-        f"<title>candide: {escape(name)}</title><style>:root{{color-scheme:light dark}}"
-        "body{font:16px/1.5 system-ui;max-width:60em;margin:2em auto;"
-        "padding:0 1em;overflow-wrap:break-word}div{overflow-x:auto}td{padding:.2em 1em .2em 0;vertical-align:top}"
-        "pre{white-space:pre-wrap}@media(max-width:40em){td{display:inline}tr,td:last-child{display:block}"
-        "td:last-child{padding-bottom:.8em}}</style>"
-        f"<h1>{escape(name)}</h1><p>A model served by Candide {__version__}. Rows are sent as JSON (an object is a "
-        "row, a list of objects are rows), JSON lines, CSV or an Arrow stream, by their content type; answers come in "
-        "the same format, or in that of the Accept header. What is wrong with a request is told in JSON (RFC 9457).</p>"
-        f"<div><table>{''.join(lines)}</table></div><h2>A row</h2><pre>{escape(call)}</pre>"
-        "<p>For programs: <a href=openapi.json>openapi.json</a></p></html>"
-    ).encode()
-
-
-def _breakable_path(path: str) -> str:
-    """A path that a narrow page breaks after a slash, and nowhere else.
-
-    >>> _breakable_path("/v2/models/<m>")
-    '/v2/<wbr>models/<wbr>&lt;m&gt;'
-    """
-    return "/" + escape(path[1:]).replace("/", "/<wbr>")
+    response = {"model_name": _TEXT, "id": _TEXT, "outputs": _list(_ref("Tensor"))}
+    response |= {"parameters": _object({"warnings": {"type": "string", "description": "one per line"}}, [])}
+    sides = _list(_record(name=_TEXT, datatype={"enum": _DATATYPES}, shape=_list({"type": "integer"})))
+    return {
+        "Tensor": _object(tensor, ["name", "shape", "datatype"], additionalProperties=False),
+        "Inference": _object(inference, ["inputs"], additionalProperties=False, example={"inputs": example}),
+        "Inferred": _object(response, ["model_name", "outputs"]),
+        "Metadata": _record(name=_TEXT, versions=_list(_TEXT), platform=_TEXT, inputs=sides, outputs=sides),
+    }

@@ -1,4 +1,4 @@
-"""Protocols: how clients that exist ask for predictions: MLflow's, and the Open Inference Protocol (v2).
+"""Protocols of other servers: MLflow scoring, and the Open Inference Protocol (v2).
 
 >>> rows_from_mlflow(b'{"dataframe_split": {"columns": ["age", "job"], "data": [[30, "cook"]]}}').columns
 {'age': [30], 'job': ['cook']}
@@ -18,8 +18,7 @@ import numpy as np
 from candide import formatting
 from candide.model.input_columns import nearest_name
 from candide.serve.formats import RequestRows, Value, decode_json, encode, rows_from_records
-from candide.serve.limits import DEFAULT_LIMITS, Limits
-from candide.serve.problem import RequestProblem
+from candide.serve.http import DEFAULT_LIMITS, Limits, RequestProblem
 from candide.serve.scorer import ScoredColumns, Scorer
 
 Record = dict[str, Value]
@@ -28,7 +27,7 @@ Record = dict[str, Value]
 class DataframeSplit(msgspec.Struct, forbid_unknown_fields=True):
     columns: list[str]
     data: list[list[Value]]
-    index: Any = None  # pandas writes it; rows are answered in their order
+    index: Any = None  # pandas writes it; rows are scored in their order
 
 
 class MlflowRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,7 +35,7 @@ class MlflowRequest(msgspec.Struct, forbid_unknown_fields=True):
     dataframe_records: list[Record] | None = None
     inputs: list[Record] | dict[str, list[Value]] | None = None
     instances: list[Record] | dict[str, list[Value]] | None = None
-    params: Any = None  # of the protocol, and of no use here
+    params: Any = None  # of the protocol, ignored here
     signature_name: Any = None
 
 
@@ -60,26 +59,24 @@ class InferenceRequest(msgspec.Struct, forbid_unknown_fields=True):
     parameters: dict[str, Any] = {}
 
     def has_output(self, name: str) -> bool:
-        """Whether an output is asked for: all are where none is named."""
-        return not self.outputs or any(one.name == name for one in self.outputs)
+        """Whether an output is requested: all are if none is named."""
+        return not self.outputs or any(output.name == name for output in self.outputs)
 
     def check_outputs(self, names: list[str]) -> None:
-        """Refuse outputs that there are not."""
-        for one in self.outputs or ():
-            if one.name not in names:
-                what = f"there is no output {one.name!r}"
-                raise RequestProblem(
-                    422, what, value=one.name, remedy=f"ask for one of {formatting.format_list(names)}"
-                )
+        """Reject unknown outputs."""
+        for output in self.outputs or ():
+            if output.name not in names:
+                remedy = f"request one of {formatting.format_list(names)}"
+                raise RequestProblem(422, f"unknown output {output.name!r}", value=output.name, remedy=remedy)
 
 
 _mlflow_decoder, _inference_decoder = msgspec.json.Decoder(MlflowRequest), msgspec.json.Decoder(InferenceRequest)
-# A text, which stays, or the word outside of one. A text that does not end is taken whole: the time is linear.
+# A string, which stays, or NaN outside of one. An unclosed string is matched whole: the time is linear.
 _NAN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|NaN', re.DOTALL)
 _MLFLOW_FIELDS = "dataframe_split, dataframe_records, inputs or instances"
-_LONGEST = 100  # letters of a field that a nearest one is searched for
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
-_PLACES: dict[type, dict[str, type]] = {  # what stands where in a request
+_MAX_SEARCHED_LENGTH = 100  # characters of a field for which a similar one is suggested
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
+_TYPES_BY_PATH: dict[type, dict[str, type]] = {  # the type at each path of a request
     MlflowRequest: {"$": MlflowRequest, "$.dataframe_split": DataframeSplit},
     InferenceRequest: {"$": InferenceRequest, "$.inputs[]": InferenceTensor, "$.outputs[]": RequestedOutput},
 }
@@ -87,44 +84,41 @@ _NUMPY_TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("I
           for bits in (8, 16, 32, 64) if kind != "FP" or bits > 8} | {"BOOL": "u1"}  # fmt: skip
 
 
-def _decoded(decoder: msgspec.json.Decoder, body: bytes) -> Any:
-    """JSON of an expected shape; these clients write NaN for what is missing, which is no JSON, and their servers do
-    read it.
-    """
+def _decode(decoder: msgspec.json.Decoder, body: bytes) -> Any:
+    """Return JSON of an expected shape. These clients write NaN for missing values, and their servers read it."""
     if b"NaN" in body:
-        body = _NAN.sub(lambda found: found[1] or b"null", body)
+        body = _NAN.sub(lambda match: match[1] or b"null", body)
     try:
         return decode_json(decoder, body)
     except RequestProblem as problem:
-        raise _unknown_field(decoder.type, problem) or problem from None
+        raise _unknown_field_problem(decoder.type, problem) or problem from None
 
 
-def _unknown_field(kind: type, problem: RequestProblem) -> RequestProblem | None:
-    """Name a field that the protocol does not have, and the nearest that it has; None for any other problem."""
-    found = _UNKNOWN.search(problem.detail)
-    path = (found and found["path"]) or "$"
-    place = _PLACES[kind].get(re.sub(r"\[\d+\]", "[]", path))
-    if not found or not place:
+def _unknown_field_problem(kind: type, problem: RequestProblem) -> RequestProblem | None:
+    """Name a field that the protocol does not have, and a similar one; None for any other problem."""
+    match = _UNKNOWN_FIELD.search(problem.detail)
+    path = (match and match["path"]) or "$"
+    struct = _TYPES_BY_PATH[kind].get(re.sub(r"\[\d+\]", "[]", path))
+    if not match or not struct:
         return None
-    name, fields = found["name"], place.__struct_fields__  # type: ignore[attr-defined]
-    near = nearest_name(name, fields) if len(name) < _LONGEST else ""
+    name, fields = match["name"], struct.__struct_fields__  # type: ignore[attr-defined]
+    similar = nearest_name(name, fields) if len(name) < _MAX_SEARCHED_LENGTH else ""
     where = "" if path == "$" else f" in {path.removeprefix('$.')}"
-    remedy = f"did you mean {near!r}?" if near else f"send only {', '.join(fields)}"
+    remedy = f"did you mean {similar!r}?" if similar else f"send only {', '.join(fields)}"
     return RequestProblem(422, f"unknown field {name!r}{where}", value=name, remedy=remedy)
 
 
 def rows_from_mlflow(body: bytes, limits: Limits = DEFAULT_LIMITS) -> RequestRows:
-    """The rows of MLflow's scoring protocol."""
-    asked = _decoded(_mlflow_decoder, body)
-    given = [
-        way for name in _MLFLOW_FIELDS.replace(" or", ",").split(", ") if (way := getattr(asked, name)) is not None
-    ]
+    """Return the rows of a request of MLflow's scoring protocol."""
+    request = _decode(_mlflow_decoder, body)
+    fields = _MLFLOW_FIELDS.replace(" or", ",").split(", ")
+    given = [rows for name in fields if (rows := getattr(request, name)) is not None]
     if len(given) != 1:
-        raise RequestProblem(422, f"rows come as one of {_MLFLOW_FIELDS}", remedy=f"name one of {_MLFLOW_FIELDS}")
-    [way] = given
-    if isinstance(way, DataframeSplit):
-        return _rows_from_split(way, limits)
-    return rows_from_records(way, limits) if isinstance(way, list) else _rows_from_columns(way, limits)
+        raise RequestProblem(422, f"expected rows in one of {_MLFLOW_FIELDS}", remedy=f"send one of {_MLFLOW_FIELDS}")
+    [rows] = given
+    if isinstance(rows, DataframeSplit):
+        return _rows_from_split(rows, limits)
+    return rows_from_records(rows, limits) if isinstance(rows, list) else _rows_from_columns(rows, limits)
 
 
 def _rows_from_split(split: DataframeSplit, limits: Limits) -> RequestRows:
@@ -132,13 +126,8 @@ def _rows_from_split(split: DataframeSplit, limits: Limits) -> RequestRows:
     limits.check(len(split.data), n)
     for i, row in enumerate(split.data):
         if len(row) != n:
-            raise RequestProblem(
-                422,
-                f"{formatting.format_count(len(row), 'value')} for {formatting.format_count(n, 'column')}",
-                row=i,
-                value=len(row),
-                remedy="send one for each",
-            )
+            what = f"{formatting.format_count(len(row), 'value')} for {formatting.format_count(n, 'column')}"
+            raise RequestProblem(422, what, row=i, value=len(row), remedy="send one value for each column")
     if len(set(split.columns)) < n:
         raise RequestProblem(422, "two columns have the same name", value=split.columns, remedy="rename one of them")
     columns = zip(*split.data, strict=True) if split.data else ([] for _ in split.columns)
@@ -149,128 +138,120 @@ def _rows_from_columns(columns: dict[str, Any], limits: Limits) -> RequestRows:
     lengths = {name: len(column) for name, column in columns.items()}
     limits.check(max(lengths.values(), default=0), len(columns))
     if len(set(lengths.values())) > 1:
-        some = dict(islice(lengths.items(), 10))
-        raise RequestProblem(422, f"columns differ in length: {some}", remedy="send as many values of each")
+        first = dict(islice(lengths.items(), 10))
+        raise RequestProblem(422, f"columns differ in length: {first}", remedy="send as many values in each")
     return RequestRows(next(iter(lengths.values()), 0), columns)
-
-
-def write_mlflow(scored: ScoredColumns, warnings: dict[str, Any]) -> bytes:
-    """What MLflow's clients expect: the class of every row."""
-    return encode({"predictions": scored.columns[0], **warnings})
 
 
 def rows_from_tensors(
     body: bytes, length: bytes = b"", limits: Limits = DEFAULT_LIMITS
 ) -> tuple[RequestRows, InferenceRequest]:
-    """The rows of a v2 request, one tensor a column, and what is asked.
+    """Return the rows of a v2 request, which has one tensor per column, and the request.
 
-    ``length`` says how many bytes of the body are JSON, where tensors follow it as bytes.
+    ``length`` is the number of bytes of JSON if tensors follow it as bytes.
     """
-    header = int(length) if length.isdigit() and len(length) < 20 else len(body) if not length else -1
-    if not 0 <= header <= len(body):
-        what = f"Inference-Header-Content-Length is {length!r}, and the body has {formatting.format_count(len(body), 'byte')}"
+    at = int(length) if length.isdigit() and len(length) < 20 else len(body) if not length else -1
+    if not 0 <= at <= len(body):
+        size = formatting.format_count(len(body), "byte")
+        what = f"Inference-Header-Content-Length is {length!r}, and the body has {size}"
         raise RequestProblem(400, what, value=length, remedy="send the length of the JSON")
-    asked, at = _decoded(_inference_decoder, body[:header]), header
+    request = _decode(_inference_decoder, body[:at])
     columns: dict[str, Any] = {}
-    for tensor in asked.inputs:
+    for tensor in request.inputs:
         if tensor.name in columns:
-            what = f"two tensors are called {tensor.name!r}"
+            what = f"two tensors are named {tensor.name!r}"
             raise RequestProblem(422, what, column=tensor.name, remedy="send one for each column")
         size = tensor.parameters.get("binary_data_size")
         raw = None
         if type(size) is int:
             raw, at = body[at : at + max(0, size)], at + max(0, size)
-        columns[tensor.name] = _values(tensor, raw)
-    return _rows_from_columns(columns, limits), asked
+        columns[tensor.name] = _tensor_values(tensor, raw)
+    return _rows_from_columns(columns, limits), request
 
 
-def _values(tensor: InferenceTensor, raw: bytes | None) -> Any:
-    """The values of a tensor, one a row."""
+def _tensor_values(tensor: InferenceTensor, raw: bytes | None) -> Any:
+    """Return the values of a tensor, one per row."""
     n = int(np.prod(tensor.shape, dtype=object)) if tensor.shape else 0
     if min(tensor.shape, default=0) < 0 or any(size != 1 for size in tensor.shape[1:]):
-        what = f"a tensor of shape {tensor.shape}"
-        raise RequestProblem(
-            422, what, column=tensor.name, value=tensor.shape, remedy="send one value a row, [n] or [n, 1]"
-        )
+        what, remedy = f"a tensor of shape {tensor.shape}", "send one value per row: [n] or [n, 1]"
+        raise RequestProblem(422, what, column=tensor.name, value=tensor.shape, remedy=remedy)
     if raw is not None:
-        return _from_bytes(tensor, raw, n)
+        return _values_from_bytes(tensor, raw, n)
     data: list[Any] = tensor.data or []
-    flat = [value for row in data for value in (row if isinstance(row, list) else [row])]
     if any(isinstance(row, list) and len(row) != 1 for row in data):
         what = "a row of a tensor is a list of several values, or of none"
-        raise RequestProblem(422, what, column=tensor.name, remedy="send one value a row")
-    if len(flat) != n:
-        what = f"{formatting.format_count(len(flat), 'value')} in a tensor of shape {tensor.shape}"
-        raise RequestProblem(422, what, column=tensor.name, value=len(flat), remedy=f"send {n}")
-    return flat
+        raise RequestProblem(422, what, column=tensor.name, remedy="send one value per row")
+    values = [value for row in data for value in (row if isinstance(row, list) else [row])]
+    if len(values) != n:
+        what = f"{formatting.format_count(len(values), 'value')} in a tensor of shape {tensor.shape}"
+        raise RequestProblem(422, what, column=tensor.name, value=len(values), remedy=f"send {n}")
+    return values
 
 
-def _from_bytes(tensor: InferenceTensor, raw: bytes, n: int) -> Any:
-    found: Any
+def _values_from_bytes(tensor: InferenceTensor, raw: bytes, n: int) -> Any:
     if tensor.datatype == "BYTES":
-        found = _read_strings(raw)
-        good = len(found) == n
+        values: Any = _read_strings(raw)
+        is_complete = len(values) == n
     elif tensor.datatype in _NUMPY_TYPES:
-        kind = np.dtype(f"<{_NUMPY_TYPES[tensor.datatype]}")
-        own = np.dtype(bool) if tensor.datatype == "BOOL" else kind.newbyteorder("=")
-        good = len(raw) == n * kind.itemsize
-        found = np.frombuffer(raw, kind).astype(own) if good else []
+        dtype = np.dtype(f"<{_NUMPY_TYPES[tensor.datatype]}")
+        native = np.dtype(bool) if tensor.datatype == "BOOL" else dtype.newbyteorder("=")
+        is_complete = len(raw) == n * dtype.itemsize
+        values = np.frombuffer(raw, dtype).astype(native) if is_complete else []
     else:
-        raise RequestProblem(
-            422, f"the datatype {tensor.datatype!r}", column=tensor.name, remedy=f"one of {[*_NUMPY_TYPES, 'BYTES']}"
-        )
-    if not good:
-        what = f"expected {formatting.format_count(n, 'value')}, got {formatting.format_count(len(raw), 'byte')} of {tensor.datatype}"
-        raise RequestProblem(422, what, column=tensor.name, value=len(raw), remedy="send as many as the shape says")
-    return found
+        what, remedy = f"unknown datatype {tensor.datatype!r}", f"send one of {[*_NUMPY_TYPES, 'BYTES']}"
+        raise RequestProblem(422, what, column=tensor.name, remedy=remedy)
+    if not is_complete:
+        size = formatting.format_count(len(raw), "byte")
+        what = f"expected {formatting.format_count(n, 'value')}, got {size} of {tensor.datatype}"
+        raise RequestProblem(422, what, column=tensor.name, value=len(raw), remedy="send as many as the shape holds")
+    return values
 
 
 def _read_strings(raw: bytes) -> list[str]:
-    """Texts, each after its length in four bytes."""
-    found, at = [], 0
+    """Return texts that each follow their length in four bytes."""
+    texts, at = [], 0
     while at + 4 <= len(raw):
         end = at + 4 + int.from_bytes(raw[at : at + 4], "little")
         if end > len(raw):
             return []
-        found.append(raw[at + 4 : end].decode("utf-8", "replace"))
+        texts.append(raw[at + 4 : end].decode("utf-8", "replace"))
         at = end
-    return found
+    return texts
 
 
 def write_tensors(scored: ScoredColumns, name: str, request: InferenceRequest, warnings: Sequence[str] = ()) -> bytes:
-    """The answer to a v2 request: the class and the probability of each, one tensor a column.
+    """Return the response to a v2 request: predictions and probabilities, one tensor per column.
 
-    Warnings are one text among the parameters, whose values the protocol restricts to text, numbers and booleans.
+    Warnings are one text among the parameters, which the protocol limits to text, numbers and booleans.
     """
     label, *numbers = scored.columns
-    kind = "BYTES" if None in label else _kind(scored.labels)  # that of a row left open is empty
-    given = ["" if one is None else str(one) for one in label] if kind == "BYTES" else label
-    outputs = [_output("prediction", kind, given)]
-    outputs += [_output(n, "FP64", c) for n, c in zip(scored.names[1:-1], numbers[:-1], strict=True)]
+    datatype = "BYTES" if None in label else _label_datatype(scored.labels)  # an abstention is the empty text
+    values = ["" if value is None else str(value) for value in label] if datatype == "BYTES" else label
+    outputs = [_output("prediction", datatype, values)]
+    outputs += [_output(n, "FP64", column) for n, column in zip(scored.names[1:-1], numbers[:-1], strict=True)]
     id_ = {} if request.id is None else {"id": request.id}
-    more = {"parameters": {"warnings": "\n".join(warnings)}} if warnings else {}
-    return encode(
-        {"model_name": name, **id_, **more, "outputs": [one for one in outputs if request.has_output(one["name"])]}
-    )
+    parameters = {"parameters": {"warnings": "\n".join(warnings)}} if warnings else {}
+    requested = [output for output in outputs if request.has_output(output["name"])]
+    return encode({"model_name": name, **id_, **parameters, "outputs": requested})
 
 
-def _kind(labels: list[Any]) -> str:
-    """The datatype of labels: of numbers their own, else text."""
-    kinds = set(map(type, labels))
-    return "BOOL" if kinds == {bool} else "INT64" if kinds == {int} else "FP64" if kinds == {float} else "BYTES"
+def _label_datatype(labels: list[Any]) -> str:
+    types = set(map(type, labels))
+    return "BOOL" if types == {bool} else "INT64" if types == {int} else "FP64" if types == {float} else "BYTES"
 
 
-def _output(name: str, kind: str, data: list[Any]) -> dict[str, Any]:
-    return {"name": name, "shape": [len(data)], "datatype": kind, "data": data}
+def _output(name: str, datatype: str, data: list[Any]) -> dict[str, Any]:
+    return {"name": name, "shape": [len(data)], "datatype": datatype, "data": data}
 
 
 def model_metadata(scorer: Scorer, name: str) -> bytes:
-    """What a v2 client is told of the model."""
-    read = {n: e for part in scorer.reader.plan.parts for n, e in zip(part.columns, part.encodings, strict=False)}
-    inputs = [
-        {"name": str(n), "datatype": "FP64" if read[n].value_kind == "number" else "BYTES", "shape": [-1]}
-        for n in scorer.reader.plan.columns
-    ]
-    outputs = [{"name": "prediction", "datatype": _kind(scorer.labels), "shape": [-1]}]
-    outputs += [{"name": one, "datatype": "FP64", "shape": [-1]} for one in scorer.classes]
-    return encode({"name": name, "versions": [], "platform": "candide", "inputs": inputs, "outputs": outputs})
+    """Return the inputs and outputs of the model for v2 clients."""
+    plan = scorer.reader.plan
+    encodings = {n: e for part in plan.parts for n, e in zip(part.columns, part.encodings, strict=False)}
+    inputs = [(str(n), "FP64" if encodings[n].value_kind == "number" else "BYTES") for n in plan.columns]
+    outputs = [("prediction", _label_datatype(scorer.labels)), *((n, "FP64") for n in scorer.classes)]
+    sides = {
+        side: [{"name": n, "datatype": datatype, "shape": [-1]} for n, datatype in tensors]
+        for side, tensors in (("inputs", inputs), ("outputs", outputs))
+    }
+    return encode({"name": name, "versions": [], "platform": "candide", **sides})

@@ -1,10 +1,10 @@
-r"""Tables that come in whole: CSV and Arrow streams, as Arrow has them; what could not be meant, or grows, is refused.
+r"""Request bodies that hold tables, CSV and Arrow streams, read as Arrow tables after checks.
 
->>> read_csv_body(b"age\n30\n\n41\n", Limits()).to_pydict()  # as predict reads it: of one column an empty line is a row
+>>> read_csv_body(b"age\n30\n\n41\n", Limits()).to_pydict()  # as candide predict reads it: an empty line is a row
 {'age': ['30', None, '41']}
 """
 
-import csv as plain
+import csv as csv_module
 import re
 from codecs import BOM_UTF8
 from collections import Counter
@@ -13,18 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from candide.serve.limits import Limits
-from candide.serve.problem import RequestProblem
+from candide.serve.http import Limits, RequestProblem
 
-_CSV_REMEDY = "send a line of names, then a line for each row, with commas between"
-_DICTIONARY, _BATCH = 2, 3  # kinds of Arrow messages
-# A quote that opens a field (one amid others is a letter) until that which closes it; where none does, or more of the
-# field follows, the group is there.
+_CSV_REMEDY = "send a line of names, then a line for each row, separated by commas"
+_DICTIONARY, _BATCH = 2, 3  # types of Arrow messages
+# A quote that opens a field, until the one that closes it. The group matches if none does, or if more follows it.
 _QUOTED = re.compile(rb'"(?<![^,\r\n]")[^"]*+(?:""[^"]*+)*+(?:"(?![^,\r\n])|())')
 
 
 def read_csv_body(body: bytes, limits: Limits) -> Any:
-    """Text, which the model reads as its own rows were read; an empty cell is missing."""
+    """Return the columns of a CSV body as text, which the model parses like its training rows; empty cells are null."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -35,44 +33,42 @@ def read_csv_body(body: bytes, limits: Limits) -> Any:
     raw = raw if raw.endswith((b"\r", b"\n")) else raw + b"\n"
     try:
         if b"\0" in raw.partition(b"\n")[0]:
-            raise plain.Error("its names are bytes of another format")
-        names = next(plain.reader(TextIOWrapper(BytesIO(raw), "utf-8-sig", newline=""), strict=True), [])
+            raise csv_module.Error("its first line holds null bytes")
+        names = next(csv_module.reader(TextIOWrapper(BytesIO(raw), "utf-8-sig", newline=""), strict=True), [])
         names = [name.strip(" ") for name in names]
         _check_names(names, limits)
+        read_options = {"column_names": names or None, "skip_rows_after_names": 1, "block_size": len(raw) + 1}
+        types = dict.fromkeys(names, pa.string())
         table = csv.read_csv(
             BytesIO(raw),
-            csv.ReadOptions(
-                use_threads=False, block_size=len(raw) + 1, column_names=names or None, skip_rows_after_names=1
-            ),
+            csv.ReadOptions(use_threads=False, **read_options),
             csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(names) > 1),
-            csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
-            ),
+            csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True),
         )
-    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError, plain.Error) as error:
-        raise RequestProblem(400, f"this is not CSV: {error}", remedy=_CSV_REMEDY) from None
+    except (pa.ArrowInvalid, pa.ArrowKeyError, UnicodeDecodeError, csv_module.Error) as error:
+        raise RequestProblem(400, f"not valid CSV: {error}", remedy=_CSV_REMEDY) from None
     limits.check(table.num_rows, table.num_columns)
     return table
 
 
 def _check_quotes(body: bytes) -> None:
-    """Refuse a quote that is not closed: what follows would be one value, and its rows lost."""
-    for field in _QUOTED.finditer(body) if b'"' in body else ():
-        if field[1] is not None:
-            line = body.count(b"\n", 0, field.start()) + 1
-            what = f"line {line}: a quote is opened there, and not closed"
-            raise RequestProblem(400, what, value=line, remedy="mend the line; within quotes a quote is written twice")
+    """Reject an unclosed quote: what follows would become one value, and its rows would be lost."""
+    for match in _QUOTED.finditer(body) if b'"' in body else ():
+        if match[1] is not None:
+            line = body.count(b"\n", 0, match.start()) + 1
+            what, remedy = f"line {line}: unclosed quote", "close it; write a quote within quotes twice"
+            raise RequestProblem(400, what, value=line, remedy=remedy)
 
 
 def _check_names(names: list[str], limits: Limits) -> None:
     limits.check(0, len(names))
     for name, times in Counter(names).items():
         if times > 1:
-            raise RequestProblem(422, f"two columns are called {name!r}", column=name, remedy="rename one of them")
+            raise RequestProblem(422, f"two columns are named {name!r}", column=name, remedy="rename one of them")
 
 
 def read_arrow_body(body: bytes, limits: Limits) -> Any:
-    """A table of an Arrow stream."""
+    """Return the table of an Arrow stream."""
     import pyarrow as pa
 
     try:
@@ -82,26 +78,25 @@ def read_arrow_body(body: bytes, limits: Limits) -> Any:
             _check_names(stream.schema.names, limits)
             table = stream.read_all()
         limits.check(table.num_rows, table.num_columns)
-        table.validate(full=True)  # or a wrong offset would be read as if it were there
+        table.validate(full=True)  # a wrong offset would be read outside the buffers
     except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-        raise RequestProblem(
-            400, f"this is no Arrow stream: {error}", remedy="send what pyarrow.ipc.new_stream writes"
-        ) from None
+        remedy = "send what pyarrow.ipc.new_stream writes"
+        raise RequestProblem(400, f"not a valid Arrow stream: {error}", remedy=remedy) from None
     _check_values(table, limits.max_body_bytes)
     return table
 
 
-def _check_values(table: Any, most: int) -> None:
-    """Refuse values that are many in one, and text that is said once for many rows if it is too long written out."""
+def _check_values(table: Any, max_bytes: int) -> None:
+    """Reject nested values, and text stored once for many rows that is too long when it is written out."""
     size = 0
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not _is_flat(column.type):
-            what = f"column {name!r}: its values are of the type {column.type}"
-            remedy = "send a column of numbers, text, truths or dates, or leave it out"
+            what = f"column {name!r}: values of the type {column.type} are not supported"
+            remedy = "send numbers, text, booleans or dates, or leave the column out"
             raise RequestProblem(422, what, column=name, value=str(column.type), remedy=remedy)
         size += sum(map(_expanded_bytes, column.chunks))
-        if size > most:
-            what, remedy = f"{size:,} bytes of text, each row's by itself", f"send at most {most:,} at a time"
+        if size > max_bytes:
+            what, remedy = f"{size:,} bytes of text when written out", f"send at most {max_bytes:,} at a time"
             raise RequestProblem(413, what, column=name, value=size, remedy=remedy)
 
 
@@ -114,7 +109,7 @@ def _is_flat(kind: Any) -> bool:
 
 
 def _expanded_bytes(chunk: Any) -> int:
-    """How many bytes the texts of a column are, of which several rows may share one; 0 where they cannot."""
+    """Return the bytes of the texts of a chunk in which rows may share a text; 0 if they cannot."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -127,13 +122,11 @@ def _lengths(array: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kind = array.type
-    if _is_view(kind):  # of 16 bytes each, the first four are the length
+    kind, types = array.type, pa.types
+    if _is_view(kind):  # 16 bytes each, of which the first four are the length
         views = np.frombuffer(array.buffers()[1], np.int32)[::4] if len(array) else np.zeros(0, np.int32)
         return views[array.offset : array.offset + len(array)].astype(np.int64)
-    if any(
-        a(kind) for a in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
-    ):
+    if any(test(kind) for test in (types.is_string, types.is_binary, types.is_large_string, types.is_large_binary)):
         return pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return np.full(len(array), kind.bit_width // 8 if kind != pa.null() else 0)
 
@@ -145,15 +138,15 @@ def _is_view(kind: Any) -> bool:
 
 
 def _is_compressed(message: bytes) -> bool:
-    """Whether the values of an Arrow message are compressed: a short one could grow to fill the memory.
+    """Whether the values of an Arrow message are compressed: a short one could expand to fill the memory.
 
-    The message is a flatbuffer; of a batch of rows the fourth field says how it is compressed, and of a dictionary the
-    second is such a batch.
+    The message is a flatbuffer. The fourth field of a record batch names its compression; the second field of a
+    dictionary is a record batch.
     """
     raw = memoryview(message)
 
     def field(table: int, slot: int) -> int:
-        """Where a field of a table lies; 0 where it is not there."""
+        """Return the position of a field of a table; 0 if it is absent."""
         vtable = table - int.from_bytes(raw[table : table + 4], "little", signed=True)
         at = vtable + 4 + 2 * slot
         if at + 2 > vtable + int.from_bytes(raw[vtable : vtable + 2], "little"):
@@ -161,12 +154,12 @@ def _is_compressed(message: bytes) -> bool:
         offset = int.from_bytes(raw[at : at + 2], "little")
         return table + offset if offset else 0
 
-    def inner(at: int) -> int:
+    def follow(at: int) -> int:
         return at + int.from_bytes(raw[at : at + 4], "little")
 
-    root = inner(0)
+    root = follow(0)
     kind = raw[field(root, 1)] if field(root, 1) else 0
     batch = field(root, 2)
     if batch and kind == _DICTIONARY:
-        batch = field(inner(batch), 1)
-    return bool(batch and kind in (_DICTIONARY, _BATCH) and field(inner(batch), 3))
+        batch = field(follow(batch), 1)
+    return bool(batch and kind in (_DICTIONARY, _BATCH) and field(follow(batch), 3))

@@ -12,6 +12,7 @@ needs no second pass over the data.
 ([2.0, 1.0], [[2.0, 4.0], [4.0, 4.0]], [[2.0, 4.0], [4.0, 8.0]])
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -186,7 +187,8 @@ class CoMoments(ExactSums):
             yield self.m2 + self.weight * self.mean**2
         if self.fourth is not None:
             yield np.diagonal(self.fourth, axis1=1, axis2=2)
-        yield from (a.reshape(len(a), -1) for a in (self.weight, self.mean, self.scatter, self.third) if a is not None)
+        arrays = (self.weight, self.mean, self.scatter, self.third)
+        yield from (a.reshape(len(a), math.prod(a.shape[1:])) for a in arrays if a is not None)
 
     @property
     def n(self) -> Floats:
