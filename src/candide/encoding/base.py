@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from candide import formatting
 from candide.data.blocks import Codes, Floats
-from candide.data.labels import as_column
-from candide.data.table import EncodedColumn, to_numbers
+from candide.data.table import EncodedColumn
 from candide.errors import MERGE_REMEDY, MergeError
 
 _MAX_REPR_LENGTH = 100  # letters of an encoding in print
@@ -142,20 +141,3 @@ class Encoding:
     def sql(self, x: Any, dialect: Any) -> Any:
         """What is tallied of ``x``, as sqlglot expressions; None where rows are needed, not SQL."""
         return None
-
-
-class NumericEncoding(Encoding):
-    """An encoding whose block holds numbers, where they lie."""
-
-    def _read(self, column: Any) -> Any:
-        return to_numbers(as_column(column))
-
-
-@dataclass(frozen=True)
-class Identity(NumericEncoding):
-    """Numbers, dates as days; with ``least`` a smaller value is an error: of amounts and counts, one below 0."""
-
-    least: float | None = None
-
-    def sql(self, x: Any, dialect: Any) -> Any:
-        return x

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.encoding.base import NumericEncoding
+from candide.encoding.identity import NumericEncoding
 from candide.errors import InputError
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.data.blocks import Block, Codes, Floats, row_width
-from candide.encoding.base import CodeMapping, Encoding, Identity
+from candide.encoding.base import CodeMapping, Encoding
+from candide.encoding.identity import Identity
 from candide.errors import InputError, MergeError, NotCountedError
 from candide.kernels import threads
 from candide.registry import Registry
