@@ -20,7 +20,7 @@ from candide.model.plan import Plan, PlanPart
 from candide.operations.fit import fit_model
 from candide.tally import LevelTally, Moments, Sums
 from candide.validation.evaluation import evaluate
-from candide.validation.fit_result import FitResult
+from candide.validation.held_out import FitResult
 
 
 def garden() -> ModelCounts:

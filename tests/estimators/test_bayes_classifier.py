@@ -91,8 +91,8 @@ def test_weights_of_rows_count_as_copies():
     times = RNG(1).integers(1, 4, 2000)
     copies = {name: np.repeat(column, times) for name, column in X.items()}
     asked = mixed(50, seed=2)[0]
-    weighted = cd.BayesClassifier(interactions=False).fit(X, y, sample_weight=times)
-    repeated = cd.BayesClassifier(interactions=False).fit(copies, np.repeat(y, times))
+    weighted = cd.BayesClassifier(terms="columns").fit(X, y, sample_weight=times)
+    repeated = cd.BayesClassifier(terms="columns").fit(copies, np.repeat(y, times))
     # Leaving a row out leaves out its weight: all copies at once. So the weights differ a little, the counts not.
     np.testing.assert_array_equal(weighted.counts_.class_weight, repeated.counts_.class_weight)
     np.testing.assert_allclose(weighted.predict_proba(asked), repeated.predict_proba(asked), atol=0.1)
@@ -239,4 +239,4 @@ def test_where_no_row_is_left_no_voice_is_strong():
     X, y = mixed(40)
     classes = dict.fromkeys(np.unique(y).tolist(), 1 / len(np.unique(y)))
     model = cd.BayesClassifier(class_prior=classes).fit(X, y).forget(X, y)
-    assert {voice.importance for voice in model.terms_()} == {0.0}
+    assert {voice.importance for voice in model.terms_} == {0.0}

@@ -68,7 +68,7 @@ def test_explanations_add_up_and_say_who_speaks(model):
     for row, found in zip(log_p, model.explain(X), strict=True):
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
         assert [one.title for one in found.contributions if one.log_odds][:1] == ["text, characters"]
-    assert {one.title for one in model.terms_()} == {"text", "text, characters"}
+    assert {one.title for one in model.terms_} == {"text", "text, characters"}
     assert model.top_words(1, 2)
 
 

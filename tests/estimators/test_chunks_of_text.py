@@ -92,10 +92,10 @@ def test_formats_stay_when_the_first_rows_are_gone():
 def test_weighted_models_read_later_chunks_as_the_first():
     frame, y = _frame()
     frame = frame[["money", "percent", "comma", "day_first", "plain"]]
-    first = cd.BayesClassifier(interactions=False).fit(frame[:77], y[:77])
-    whole = cd.BayesClassifier(interactions=False, like=first).fit(frame, y)
+    first = cd.BayesClassifier(terms="columns").fit(frame[:77], y[:77])
+    whole = cd.BayesClassifier(terms="columns", like=first).fit(frame, y)
     for size in (7, 77):
-        model = cd.BayesClassifier(interactions=False).partial_fit(frame[:77], y[:77])
+        model = cd.BayesClassifier(terms="columns").partial_fit(frame[:77], y[:77])
         _in_chunks(model, frame[77:], y[77:], size)
         assert model.fitted_.text_formats == whole.fitted_.text_formats
         for mine, other in zip(model.counts_.tallies, whole.counts_.tallies, strict=True):

@@ -130,7 +130,7 @@ def test_of_many_classes_a_strength_is_the_mean_over_two_that_differ():
     rng = np.random.default_rng(0)
     y = rng.choice(4, 400, p=[0.1, 0.2, 0.3, 0.4])
     level = (y + rng.integers(0, 2, 400)).astype(str)
-    model = cd.BayesClassifier(interactions=False).fit({"level": level}, y)
+    model = cd.BayesClassifier(terms="columns").fit({"level": level}, y)
     terms = model.fitted_.model.distributions[0].contributions(
         model.fitted_.plan.parts[0].block(model._read({"level": level}))
     )
@@ -221,7 +221,7 @@ def test_many_voices_stay_readable(n, monkeypatch):
     y = rng.integers(0, 2, 300)
     X = {f"a column with a rather long name {i}": rng.normal(y, 2.0) for i in range(n)}
     monkeypatch.setenv("COLUMNS", "80")
-    text = str(summary.summarize_model(cd.BayesClassifier(interactions=False).fit(X, y)))
+    text = str(summary.summarize_model(cd.BayesClassifier(terms="columns").fit(X, y)))
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
     at = next(i for i, line in enumerate(lines) if line.startswith("Voices"))
@@ -255,7 +255,7 @@ def test_columns_that_speak_together_have_no_linear_form(model):
 def test_a_calibrated_sum_says_by_how_much_it_was_bent():
     X, y = rows(600)
     asked = rows(12, seed=2)[0]
-    model = cd.BayesClassifier(interactions=False, calibration="isotonic").fit(X, y)
+    model = cd.BayesClassifier(terms="columns", calibration="isotonic").fit(X, y)
     p = np.sort(model.predict_proba(asked), axis=1)
     for by in ("voice", "column"):
         decisions = model.explain(asked, by=by)

@@ -19,9 +19,6 @@ from candide.engines.draw_sample import draw_sample, draw_source_rows
 from candide.engines.planning import prepare_source
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.events.text import DEFAULT_TEXT
-from candide.model.settings import default_settings
-from candide.weighted.fit import fit_weighted_source
 
 N = 3000
 
@@ -196,16 +193,6 @@ def test_fewer_rows_are_drawn_of_long_documents(tmp_path):
     assert taken[:3] == taken[3:]
     assert set(taken[2]) < set(taken[1]) < set(taken[0])
     assert len(taken[2]) == 1
-
-
-def test_a_source_of_texts_teaches_words_by_more_rows():
-    texts = [f"{'free prize' if i % 2 else 'see you'} word{i % 17} word{i % 23}" for i in range(300)]
-    with open_source({"text": texts, "y": ["a", "b"] * 150}) as source:
-        prepared = prepare_source(source, "y", {"text": DEFAULT_TEXT})
-        _, voices, seen = fit_weighted_source(
-            LabelledSource(source, "y"), prepared, settings=default_settings("bayes"), sample_rows=40
-        )
-    assert (len(seen), voices.n_learned_rows) == (40, 300)
 
 
 def test_rows_for_weights_are_fewer_where_classes_and_columns_are_many():

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from candide.model.fitted import FittedModel
     from candide.model.policy import Policy
     from candide.validation.cross_validation import Validation
-    from candide.validation.fit_result import FitResult
+    from candide.validation.held_out import FitResult
 
 
 EXIT_FINDINGS = 3  # exit status of a check that found something
@@ -136,7 +136,7 @@ def fit(
 
     outputs.check_destination(output, data, like, force=force)
     if like is not None:
-        from candide.operations.fit_like import resolve_model_kind
+        from candide.operations.fit import resolve_model_kind
 
         options["model"] = resolve_model_kind(like, options["model"])
     policy, aim = parse_policy(options)

@@ -1,8 +1,9 @@
-"""BayesClassifier: any table, counted, and every column, pair and block of columns heard as much as it deserves."""
+"""BayesClassifier: the weighted model, the default, as a scikit-learn classifier."""
 
 from copy import copy, deepcopy
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
@@ -18,30 +19,39 @@ from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.weighted import WeightedClassifier
 from candide.model.fitted import FittedModel, missing_column_error
 from candide.model.plan import Plan, is_single_event
-from candide.model.settings import Settings
+from candide.model.settings import Settings, WeightedSettings
 
-_DOCUMENTS_PER_SAMPLE_ROW = 5  # times as many rows as other voices, that words, which are very many, are learned from
+if TYPE_CHECKING:
+    from candide.data.sample import Sample
+
 _FEW_FIRST_ROWS = 1_000  # from which partial_fit chooses kinds, bins and interactions with a warning
 
 
 class BayesClassifier(WeightedClassifier):
-    """A Bayes classifier for any table, whose columns may depend on each other. Its score is a sum that can be read.
+    """A weighted Bayes classifier for any table, whose columns may depend on each other.
+
+    Its score is a sum of terms: every column, selected pairs and triples of columns, and numeric columns together. The
+    weight of each term is learned from rows that are left out of the counts.
 
     Parameters
     ----------
     events : "auto", or a mapping from columns to event models
         Columns not named are inferred: numbers are binned, text, booleans and 0/1 columns are categories.
-    class_prior : "jeffreys", "empirical", "uniform", a prior, shares in class order, or a mapping from class to share
-    priors : a prior, or a mapping from event names to priors; None for each event model's own
-    sets : whether pairs and triples of columns may speak together
-    rows : how many rows the weights are learned from, at most, and those of words from five times as many; the counts
-        are of all rows
-    random_state : which rows these are, where there are more
-    like : a fitted model, the path of one, or its plan: what is counted as that counts can be added to it
-        Grids, pairs and triples are then those of ``like``; bins, laws and weights are of the rows alone.
+    class_prior : "jeffreys", "empirical", "uniform", a prior, proportions in class order, or a mapping from class to
+        proportion
+    param_priors : a prior, or a mapping from event names to priors; None for each event model's own
+    terms : "columns", "interactions" or "all"
+        "columns": one term per column. "interactions": also pairs and triples of columns. "all": also discriminants of
+        the numeric columns and the prototype term. Terms are used where they predict the class beyond the others.
+    sample_rows : number of rows that weights are learned from, at most
+        Word weights are learned from five times as many. The counts are of all rows.
+    random_state : seed for drawing these rows
+    like : a fitted model, the path of one, or its plan
+        Encodings and terms are then those of ``like``, so that both models can be added; bins, distributions and
+        weights are those of the rows.
     calibration : None, "logistic" or "isotonic"
-        Bend the probabilities to what came true of rows held out, when the model is fitted. It is rarely needed, and
-        takes as long as two more fits. Weights that are learned again, and those of a sum, are not calibrated.
+        Calibrate the probabilities on held-out rows. It is rarely needed, and takes as long as two more fits. Weights
+        that are learned again, and those of a sum, are not calibrated.
 
     Examples
     --------
@@ -49,11 +59,11 @@ class BayesClassifier(WeightedClassifier):
     >>> import candide as cd
     >>> rng = np.random.default_rng(0)
     >>> X = {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400)}
-    >>> y = np.where(X["a"] == X["b"], "same", "other")  # neither column alone tells anything
+    >>> y = np.where(X["a"] == X["b"], "same", "other")  # neither column predicts it alone
     >>> cd.BayesClassifier().fit(X, y).predict({"a": [0, 0], "b": [0, 1]}).tolist()
     ['same', 'other']
 
-    Models that count alike add; of a sum the weights are means, until ``weigh`` learns them again.
+    Models with the same encodings add; the weights of a sum are means, until ``reweight`` learns them again.
 
     >>> first, rest = {"a": X["a"][:300], "b": X["b"][:300]}, {"a": X["a"][300:], "b": X["b"][300:]}
     >>> one = cd.BayesClassifier().fit(first, y[:300])
@@ -69,27 +79,27 @@ class BayesClassifier(WeightedClassifier):
         events: Any = "auto",
         class_prior: Any = "jeffreys",
         param_priors: Any = None,
-        interactions: bool = True,
-        sample_rows: int = 20_000,
-        random_state: int = 0,
+        terms: str = WeightedSettings.terms,
+        sample_rows: int = WeightedSettings.sample_rows,
+        random_state: int = WeightedSettings.random_state,
         like: Any = None,
-        calibration: str | None = None,
+        calibration: str | None = WeightedSettings.calibration,
     ):
         self.events = events
         self.class_prior = class_prior
         self.param_priors = param_priors
-        self.interactions = interactions
+        self.terms = terms
         self.sample_rows = sample_rows
         self.random_state = random_state
         self.like = like
         self.calibration = calibration
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Count more rows. The first of them say how: grids and pairs are theirs, or those of ``like``.
+        """Count more rows. Encodings and terms are chosen from the rows of the first call, or are those of ``like``.
 
         Start with some thousands of rows: below 1,000 there is a warning. The weights are learned again from the rows
-        at hand where the rows have doubled since, and these are at least as many as the weights were learned from; else
-        they stay, and ``weigh`` learns them.
+        of a call when the rows counted have doubled since, and these are at least as many as the weights were learned
+        from; else they stay, and ``reweight`` learns them.
 
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
@@ -102,13 +112,14 @@ class BayesClassifier(WeightedClassifier):
         first = not hasattr(self, "fitted_")
         super().partial_fit(X, y, classes, sample_weight)
         if first and self.like is None and (n := self.counts_.n_rows) < _FEW_FIRST_ROWS:
-            text = f"column kinds, bins and interactions were chosen from the first {formatting.format_count(n)} and stay so"
+            n_rows = formatting.format_count(n)
+            text = f"column types, encodings and terms were chosen from the first {n_rows} and stay so"
             remedy = f"start with {_FEW_FIRST_ROWS:,} rows or more, or pass like= a model fitted to more rows"
             notes.issue_warnings([Note("few-first-rows", text, remedy=remedy)])
         return self
 
     def prototypes(self) -> dict[Any, list[Any]]:
-        """The rows with which others are compared, in the units of the columns: ``pandas.DataFrame`` makes a table.
+        """The prototypes of the prototype term, in the units of the columns; ``pandas.DataFrame`` makes a table.
 
         ``speaks_for`` is the class for which a row just like it speaks most, ``nats`` by how much more than for the
         next. Empty where nothing is compared, as where there are fewer than two columns of numbers.
@@ -126,7 +137,7 @@ class BayesClassifier(WeightedClassifier):
         return prototype_rows(self.fitted_)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,), of the columns' own laws: a weighted score is no density.
+        """log p(x), (rows,), by the unweighted distributions of the columns: a weighted score is not a density.
 
         >>> import candide as cd
         >>> model = cd.BayesClassifier().fit([[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9)
@@ -136,7 +147,7 @@ class BayesClassifier(WeightedClassifier):
         return self._generative_model.log_density(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the columns' own laws; of a bin its middle.
+        """Rows and labels drawn from the unweighted distributions of the columns; for a bin its middle.
 
         >>> import candide as cd
         >>> model = cd.BayesClassifier().fit({"a": [1.0, 2.0, 8.0, 9.0] * 9}, ["low", "low", "top", "top"] * 9)
@@ -155,53 +166,67 @@ class BayesClassifier(WeightedClassifier):
     def _read(self, X: Any) -> Table:
         table = super()._read(X)
         if table.is_sparse:
-            what, remedy = "BayesClassifier takes no sparse matrix", "pass a dense array or a frame, or use TextNB"
-            raise InputTypeError(what, remedy=remedy)
+            remedy = "pass a dense array or a frame, or use TextNB"
+            raise InputTypeError("BayesClassifier does not take sparse matrices", remedy=remedy)
         return table
 
     def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
         from candide.data.column_types import infer_columns
-        from candide.store.models import resolve_plan
+        from candide.data.sample import Sample
+        from candide.weighted.fit import count_sample, fit_weighted
 
-        like, known = (None, None) if self.like is None else resolve_plan(self.like)
+        settings = self._weighted_settings(labels, len(table.names))
+        plan, like = self._resolve_like(table)
         if like is not None:
-            self._check_like(table, like)
-            if known is not None and known.term_weights is None:
-                remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
-                raise InputError("like is a model without weights", value=self.like, remedy=remedy)
-            table = table if known is None else read_as_fitted(known, table)
-        formats = self._formats(table) if like is None else NO_FORMATS
+            table = read_as_fitted(like, table)
+        formats = self._formats(table) if plan is None else NO_FORMATS
         table = formats.parse_table(table)
-        given = {"events": self.events, "interactions": self.interactions, "calibrate": self._calibrator()}
-        fitted = self._fit_weighted(table, y, weight, labels, like, **given)
-        if known is not None:
-            fitted = replace(fitted, text_formats=known.text_formats, na=known.na)
-        if like is None:
+        sample = Sample.from_table(table, labels.encode(y), labels, weight)
+        fitted = fit_weighted(sample, partial(count_sample, sample), plan=plan, settings=settings)
+        if settings.calibration:
+            fitted = self._calibrate(fitted, sample, settings, plan)
+        fitted = self._add_record(fitted, table, weight)
+        if like is not None:
+            fitted = replace(fitted, text_formats=like.text_formats, na=like.na)
+        if plan is None:
             fitted = replace(fitted, **formats.model_record(fitted.counts.plan.columns, fitted.dates, fitted.times))
             columns = [] if is_single_event(self.events) else infer_columns(table)
             notes.issue_warnings([*formats.notes, *self._column_notes(columns, table)], stacklevel=3)
         return fitted
 
-    def _calibrator(self) -> Any:
-        """The calibration on held-out rows that the parameters ask for."""
-        if not self.calibration:
-            return None
-        from candide.validation.held_out import check_calibration, held_out_calibrator
+    def _calibrate(
+        self, fitted: FittedModel, sample: "Sample", settings: WeightedSettings, plan: Plan | None
+    ) -> FittedModel:
+        """Calibrate on held-out rows, by cross-validation within the rows that weights were learned from."""
+        from candide.validation.held_out import calibrate_model, score_held_out
 
-        check_calibration(self.calibration, "bayes", Settings(class_prior=self.class_prior))
-        return held_out_calibrator(self.calibration, self.events, self.interactions, self.random_state)
+        assert settings.calibration is not None
+        if columns := fitted.plan.token_columns:
+            sample = sample.limit_text(columns, settings.max_documents, settings.random_state)
+        rows = sample.limit_rows(settings.sample_rows, settings.random_state).with_labels(fitted.labels)
+        scores = score_held_out(rows, settings, plan=plan, counts=fitted.counts)
+        return calibrate_model(fitted, scores, settings.calibration)
 
     @property
     def _max_documents(self) -> int:
-        return _DOCUMENTS_PER_SAMPLE_ROW * self.sample_rows
+        return WeightedSettings(sample_rows=self.sample_rows).max_documents
 
-    def _check_like(self, table: Table, plan: Plan) -> None:
+    def _resolve_like(self, table: Table) -> tuple[Plan | None, FittedModel | None]:
+        """The plan that ``like`` has or is, and the model; the table must have its columns."""
+        if self.like is None:
+            return None, None
+        from candide.store.models import resolve_plan
+
+        plan, fitted = resolve_plan(self.like)
         if self.events != "auto":
-            raise InputError("events and like both say how columns are counted", remedy="pass one of them")
-        there = set(table.names)
+            raise InputError("events and like both determine how columns are counted", remedy="pass one of them")
         for name in plan.columns:
-            if name not in there:
+            if name not in set(table.names):
                 raise missing_column_error(name, plan)
+        if fitted is not None and fitted.term_weights is None:
+            remedy = "fit a NaiveBayes with the same events, or use candide.fit(..., like=)"
+            raise InputError("like is a model without weights", value=self.like, remedy=remedy)
+        return plan, fitted
 
     def _record_params(self, plan: Plan) -> dict[str, Any]:
         """The plan says what ``like`` said, which may be a model of any size."""

@@ -57,7 +57,7 @@ def fit(
     from candide.operations.fit import fit_model
 
     if like is not None:
-        from candide.operations.fit_like import resolve_model_kind
+        from candide.operations.fit import resolve_model_kind
 
         model = resolve_model_kind(like, model)
     settings, reading = split_options(

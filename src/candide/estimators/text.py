@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -259,16 +260,21 @@ class TextNB(WeightedClassifier):
     def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
         if not self._learns_weights:
             return super()._fit_rows(table, y, weight, labels)
-        plan = self._plan(table)
+        from candide.data.sample import Sample
+        from candide.weighted.fit import count_sample, fit_weighted
+
+        settings, plan = self._weighted_settings(labels, 1), self._plan(table)
+        sample = Sample.from_table(table, labels.encode(y), labels, weight)
         if self.characters is None and self._can_add_characters:
-            from candide.data.sample import Sample
             from candide.weighted.text.option_search import has_character_gain
 
-            rows = Sample.from_table(table, labels.encode(y), labels, weight).pool_rows(self.random_state)
+            rows = sample.pool_rows(self.random_state)
             given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out_weight
             if has_character_gain(self.event_, self._character_event, *given):
                 plan = Plan(plan.columns, (*plan.parts, PlanPart(self._character_event, (_COLUMN,))))
-        return self._fit_weighted(table, y, weight, labels, plan)
+        rows = sample.limit_text(plan.token_columns, self.sample_rows, self.random_state)
+        fitted = fit_weighted(rows, partial(count_sample, sample), plan=plan, settings=settings)
+        return self._add_record(fitted, table, weight)
 
     def _read(self, X: Any) -> Table:
         """Documents, or a frame of one column of them, as a table of one column."""

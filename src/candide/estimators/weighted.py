@@ -1,7 +1,6 @@
-"""Weighted: what classifiers share whose voices have weights, which are learned from rows held out of the counts."""
+"""What classifiers with learned term weights share: reweighting, and the list of terms."""
 
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
@@ -10,28 +9,27 @@ from candide.data import notes
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.table import Table
-from candide.errors import InputError
 from candide.estimators.locking import lock_of
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.model.fitted import EstimatorRecord, FittedModel
-from candide.model.plan import Plan
+from candide.model.settings import WeightedSettings
 
 if TYPE_CHECKING:
     from candide.explain.terms import TermList
 
 
 class WeightedClassifier(NaiveBayes):
-    """A naive Bayes classifier whose columns, words, or whatever else speaks, count more or less than once."""
+    """A naive Bayes classifier whose terms (columns, words, interactions) have learned weights."""
 
     _infers_column_types = False
     sample_rows: int
     random_state: int
 
     def reweight(self, X: Any, y: Any, sample_weight: Any = None, *, rows_are_new: bool = False) -> Self:
-        """Learn the weights again, from rows that were counted: after a sum, after rows were taken out.
+        """Learn the weights again from rows that were counted, such as after models were added or rows forgotten.
 
-        Each row is left out of the counts while it teaches. ``new`` says that none of the rows was ever counted, and
-        so none is left out.
+        Each row is left out of the counts while weights are learned from it. With ``rows_are_new`` none of the rows was
+        ever counted, and none is left out.
 
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
@@ -46,21 +44,21 @@ class WeightedClassifier(NaiveBayes):
         with lock_of(self):
             table = self._read_again(X, self.counts_.plan)
             y, weight = self._check_labels_and_weights(table, y, sample_weight)
-            return self._replace_counts(
-                reweight_model(self.fitted_, self._draw_sample(table, y, weight), new=rows_are_new)
-            )
+            sample = self._draw_sample(table, y, weight)
+            return self._replace_counts(reweight_model(self.fitted_, sample, new=rows_are_new))
 
+    @property
     def terms_(self) -> "TermList":
-        """Who speaks, strongest first: columns, pairs, triples, discriminants, resemblance, with their weights.
+        """The terms with their weights, most important first: columns, interactions, discriminants, prototypes.
 
-        ``strength`` is how far a voice moves the log-odds of two classes, in the mean of the rows counted.
+        ``importance`` is the mean absolute change of the log-odds of two classes, over the rows counted.
 
         >>> import numpy as np
         >>> import candide as cd
         >>> rng = np.random.default_rng(0)
         >>> X = {"a": rng.integers(0, 2, 400), "b": rng.integers(0, 2, 400)}
-        >>> voices = cd.BayesClassifier().fit(X, X["a"] == X["b"]).terms_()
-        >>> voices[0].title, voices[0].kind
+        >>> terms = cd.BayesClassifier().fit(X, X["a"] == X["b"]).terms_
+        >>> terms[0].title, terms[0].kind
         ('a x b', 'pair')
         """
         from candide.explain.terms import list_terms
@@ -68,19 +66,14 @@ class WeightedClassifier(NaiveBayes):
         self._check_fitted()
         return list_terms(self.fitted_)
 
-    def _fit_weighted(
-        self, table: Table, y: NDArray, weight: Floats | None, labels: Labels, like: Plan | None, **given: Any
-    ) -> FittedModel:
-        """What is fitted to the first rows: counts, and weights that some of the rows teach."""
-        from candide.weighted.fit import fit_weighted, small_weight_notes
+    def _add_record(self, fitted: FittedModel, table: Table, weight: Floats | None) -> FittedModel:
+        """Add the parameters and the types of columns to a model of the rows of a table, and issue its notes."""
+        from candide.weighted.fit import small_weight_notes
 
-        self._check_sampling_params()
-        settings = self._settings(labels, len(table.names))
-        given |= {"sample_rows": self.sample_rows, "documents": self._max_documents, "seed": self.random_state}
-        fitted = fit_weighted(table, y, weight, labels=labels, settings=settings, like=like, **given)
         plan = fitted.counts.plan
-        record = EstimatorRecord(self._record_name, self._record_params(plan), len(table.names))
-        fitted = replace(fitted, estimator=record)
+        columns, params = set(plan.columns), self._record_params(plan)
+        record = EstimatorRecord(self._record_name, params, len(table.names))
+        fitted = replace(fitted, estimator=record, dates=table.dates & columns, times=table.times & columns)
         if fitted.counts.class_weight.all():
             self._check_estimate(fitted)
         notes.issue_warnings([*small_weight_notes(weight), *self._notes(table, plan)], stacklevel=4)
@@ -97,20 +90,20 @@ class WeightedClassifier(NaiveBayes):
         """The rows that weights are learned from."""
         from candide.data.sample import Sample
 
-        self._check_sampling_params()
+        settings = WeightedSettings(sample_rows=self.sample_rows, random_state=self.random_state)
         labels = Labels.from_values(y)
-        whole, plan = Sample.from_table(table, labels.encode(y), labels, weight), self.counts_.plan
+        sample, plan = Sample.from_table(table, labels.encode(y), labels, weight), self.counts_.plan
         if all(part.event.weights_tokens for part in plan.parts):
-            return whole.limit_text(plan.token_columns, self._max_documents, self.random_state)
-        return whole.limit_rows(self.sample_rows, self.random_state)
+            return sample.limit_text(plan.token_columns, self._max_documents, settings.random_state)
+        return sample.limit_rows(settings.sample_rows, settings.random_state)
 
     @property
     def _max_documents(self) -> int:
-        """How many rows weights of words are learned from, at most."""
+        """Rows that token weights are learned from, at most."""
         return self.sample_rows
 
-    def _check_sampling_params(self) -> None:
-        for name, least in (("sample_rows", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name}: {value!r}", value=value, remedy=f"pass a whole number of at least {least}")
+    def _weighted_settings(self, labels: Labels, n_features: int) -> WeightedSettings:
+        """How the model is fitted: parameters of the estimator that are settings."""
+        names = {field.name for field in fields(WeightedSettings)[1:]} & set(self.get_params(deep=False))
+        model = self._settings(labels, n_features)
+        return WeightedSettings(model, **{name: getattr(self, name) for name in names})

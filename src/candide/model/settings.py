@@ -13,6 +13,7 @@ a field here and a use of it. Each field carries its help.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any
 
 from candide.errors import InputError, unknown_name_error
@@ -103,17 +104,63 @@ class Settings:
         prior = self.class_prior
         return isinstance(prior, Mapping) or (isinstance(prior, Iterable) and not isinstance(prior, str))
 
+    @property
+    def has_counted_prior(self) -> bool:
+        """Whether the class prior follows the class proportions of the rows."""
+        return isinstance(self.class_prior, str) and self.class_prior in ("jeffreys", "empirical")
+
     def with_settings(self, **settings: Any) -> "Settings":
         """The same settings but for some."""
         return replace(self, **settings)
 
 
-DEFAULT_SETTINGS = {
-    "naive": Settings(),
-    "bayes": Settings(class_prior="jeffreys"),
-}  # the settings that each has by itself
-CALIBRATIONS = ("logistic", "isotonic")  # of a weighted model, by name; model/calibration.py has them
-DEFAULT_MODEL = "bayes"  # what is fitted where nothing else is asked for
+DEFAULT_SETTINGS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}
+DEFAULT_MODEL = "bayes"
+TERMS = ("columns", "interactions", "all")  # kinds of term of the weighted model, each with those before
+CALIBRATIONS = ("logistic", "isotonic")  # of the weighted model; model/calibration.py implements them
+_DOCUMENTS_PER_ROW = 5  # token weights are many, and are learned from more rows than other weights
+
+
+@dataclass(frozen=True)
+class WeightedSettings:
+    """How the weighted model is fitted. Unlike :class:`Settings`, none of it can change without the rows.
+
+    The fields are parameters of :class:`candide.BayesClassifier`, but for ``model``, how counts become a model.
+
+    >>> WeightedSettings(sample_rows=100).max_documents
+    500
+    """
+
+    model: Settings = setting(DEFAULT_SETTINGS["bayes"], "How counts become a model.", typed=False)
+    events: Any = setting("auto", "Event models by column; columns not named are inferred.", typed=False)
+    terms: str = setting(
+        "all",
+        "Terms besides the columns: none (columns), pairs and triples of columns (interactions), or discriminants and"
+        " prototypes as well (all).",
+        choices=TERMS,
+    )
+    sample_rows: int = setting(20_000, "Rows that weights are learned from, at most.", parse=int, least=1)
+    random_state: int = setting(0, "Seed for drawing these rows.", parse=int, least=0)
+    calibration: str | None = setting(None, "Calibrate predicted probabilities on held-out rows.", choices=CALIBRATIONS)
+
+    def __post_init__(self) -> None:
+        for name, choices in (("terms", TERMS), ("calibration", (None, *CALIBRATIONS))):
+            if getattr(self, name) not in choices:
+                raise unknown_name_error(name, getattr(self, name), choices[choices[0] is None :])
+        for name, least in (("sample_rows", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                remedy = f"pass a whole number of at least {least}"
+                raise InputError(f"{name}: not a valid value: {value!r}", value=value, remedy=remedy)
+
+        if self.calibration and not self.model.has_counted_prior:
+            problem = "calibration matches the class proportions of the rows, whatever the class prior"
+            raise InputError(problem, value=self.model.class_prior, remedy="leave class_prior out, or calibration")
+
+    @property
+    def max_documents(self) -> int:
+        """Rows that token weights are learned from, at most."""
+        return _DOCUMENTS_PER_ROW * self.sample_rows
 
 
 def default_settings(model: str) -> Settings:

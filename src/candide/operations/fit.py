@@ -1,31 +1,43 @@
-"""Learning: a source and the column to learn in, a model out; one pass, memory that does not grow.
+"""Fit a model to a source: naive Bayes in one pass, the weighted model in two; memory does not grow with the rows.
 
->>> data = {"age": [25, 32, 47, 51, 8, 62], "job": ["cook", "cook", "smith", None, "smith", "smith"],
-...         "buys": ["no", "no", "yes", "yes", "yes", "yes"]}
->>> learned = fit_model(data, "buys")
->>> learned.fitted.counts.labels.values, [(c.name, c.default_event) for c in learned.columns]
-(('no', 'yes'), [('age', 'gaussian'), ('job', 'categorical')])
+With ``like`` the rows are counted as another model counted its own, so that both models add:
+
+>>> june = {"size": [1.0, 1.2, 3.1, 3.3] * 9, "fruit": ["plum", "plum", "pear", "pear"] * 9}
+>>> july = {"size": [1.1, 2.9, 3.7], "fruit": ["plum", "pear", "fig"]}
+>>> model = fit_model(june, "fruit").fitted
+>>> (model + fit_model(july, "fruit", like=model).fitted).counts.class_weight.tolist()
+[1.0, 19.0, 19.0]
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from candide.data.notes import Note
-from candide.engines.base import CountResult, LabelledSource, PreparedSource, Source, Watch, no_progress, open_source
-from candide.engines.counting import check_classes
-from candide.engines.planning import reading_record
+from candide.data.sample import Sample
+from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress, open_source
+from candide.engines.counting import check_classes, count_source
+from candide.engines.draw_sample import draw_class_sample, draw_sample, draw_text_sample, learn_grids
+from candide.engines.planning import prepare_like, prepare_source, reading_record
 from candide.engines.reading import ReadOptions
+from candide.errors import InputError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan
-from candide.model.settings import DEFAULT_MODEL, Settings, default_settings
+from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
-from candide.validation.fit_result import FitResult
-from candide.weighted.fit import make_estimator_record
-
-if TYPE_CHECKING:
-    from candide.data.sample import Sample as Look
+from candide.store.models import make_read_options, resolve_plan
+from candide.validation.held_out import (
+    N_FOLDS,
+    FitResult,
+    calibrate_model,
+    can_subtract_folds,
+    has_enough_classes,
+    has_rare_class,
+    score_held_out,
+)
+from candide.weighted.fit import estimator_record, fit_weighted, refuse_naive_settings, small_weight_notes
+from candide.weighted.selection import plan_column_terms
 
 
 def fit_model(
@@ -43,122 +55,132 @@ def fit_model(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> FitResult:
-    """Fit a model to any source: "naive" Bayes in one pass, or "bayes", whose voices are weighed, in two.
+    """Fit a model to any source: "naive" Bayes, or "bayes", the weighted model.
 
-    ``drop`` leaves columns out, ``weight`` names a column of row weights. A row without a label is left out, with a
-    remark; labels that look like a measurement are classes, with a remark. ``calibration`` bends the probabilities of a
-    weighted model to what came true of rows held out, "logistic" or "isotonic"; ``trust`` keeps what it says of these
-    rows. Both cross-validate within the rows looked at, without a further pass. ``like`` is a model, or a plan: the
-    rows are counted as it counts, so that both add, and the new one is of its kind; it may have one class only.
+    ``drop`` leaves columns out, ``weight`` names a column of row weights. Rows without a label are left out, and labels
+    that look like a measurement are taken as classes, each with a note. ``calibration`` calibrates the probabilities of
+    a weighted model on held-out rows, "logistic" or "isotonic"; ``keep_held_out`` returns its scores on these rows. Both
+    cross-validate within the sample, without a further pass. ``like`` is a model, or a plan: the rows are counted as it
+    counts, so that both add, and the new model is of its kind; it may have one class only.
 
-    >>> learned = fit_model({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
-    >>> learned.fitted.counts.class_weight.tolist(), learned.note_texts
+    >>> result = fit_model({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
+    >>> result.fitted.counts.class_weight.tolist(), result.note_texts
     ([2.0, 2.0], ["1 row has no value of 'y' and was left out"])
     """
-    from candide.engines.counting import count_source
-    from candide.engines.draw_sample import learn_grids
-    from candide.engines.planning import prepare_source
-    from candide.validation.held_out import check_calibration
-    from candide.weighted.fit import small_weight_notes
-
+    plan, like_model = (None, None) if like is None else resolve_plan(like)
     if like is not None:
-        from candide.operations.fit_like import count_source_like, refuse_plan_options, resolve_model_kind
-        from candide.store.models import make_read_options, resolve_plan
-
         refuse_plan_options(events, drop)
-        model, known = resolve_model_kind(like, model), resolve_plan(like)[1]
-        reading = reading if known is None else make_read_options(known, reading)
+        model = resolve_model_kind(like, model)
+        reading = reading if like_model is None else make_read_options(like_model, reading)
     settings = settings or default_settings(model)
-    if calibration:
-        check_calibration(calibration, model, settings)
+    options, is_weighted = _weighted_settings(settings, events, calibration, model), model != "naive"
     with open_source(data, reading) as source:
-        if like is not None:
-            prepared, counted, kept, seen = count_source_like(
-                source, target, like, weight, settings, model != "naive", watch
+        if is_weighted:
+            source.materialise()  # the rows of the sample are among those counted
+        rows = LabelledSource(source, target, weight)
+        if plan is None:
+            prepared = prepare_source(
+                source, target, events, drop, weight, *([plan_column_terms] if is_weighted else [])
             )
-        elif model == "naive":
-            rows = LabelledSource(source, target, weight)
-            prepared = learn_grids(rows, prepare_source(source, target, events, drop, weight))
-            with watch(source, "counting"):
-                counted = count_source(rows, prepared)
-            kept, seen = {}, None
         else:
-            prepared, counted, kept, seen = count_weighted(source, target, events, drop, weight, settings, watch)
-        if seen is not None and (calibration or keep_held_out):
-            seen = _add_rare_classes(
-                LabelledSource(source, target, weight), prepared, counted.fold_counts[0], seen, settings
-            )
-        kept |= reading_record(source, prepared, reading)
-    census = counted.fold_counts[0].limit_levels()
-    fitted = FittedModel(census if like is not None else check_classes(census, target), settings, target, **kept)
-    fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    found = FitResult(fitted, prepared.columns, collect_notes(census, target, prepared, counted))
-    if seen is None:
-        return found
-    found = replace(found, notes=[*small_weight_notes(seen.weight), *found.notes])
-    plan = None if like is None else prepared.plan
-    return _add_held_out_scores(found, seen, events, calibration, keep_held_out, plan)
+            formats = () if like_model is None else (like_model.text_formats, like_model.temporal)
+            prepared = prepare_like(source, plan, target, weight, *formats)
+        count = _SourceCounter(rows, prepared, watch, like_model)
+        if is_weighted:
+            with watch(source, "looking"):
+                sample = (draw_text_sample if prepared.plan.token_columns else draw_sample)(rows, prepared)
+            fitted = fit_weighted(sample, count, plan=plan, columns=prepared.columns or None, settings=options)
+            fitted = replace(fitted, estimator=estimator_record(options, prepared.plan))
+            sample = sample.limit_rows().with_seen_labels()
+            if calibration or keep_held_out:
+                sample = _add_rare_classes(sample, rows, prepared, fitted)
+        else:
+            prepared = prepared if plan is not None else learn_grids(rows, prepared)
+            fitted, sample = FittedModel(count(prepared.plan), settings), None
+        record = reading_record(source, prepared, reading)
+    counts = fitted.counts.limit_levels()
+    fitted = replace(fitted, stored_counts=counts if plan else check_classes(counts, target), target=target, **record)
+    fitted.model  # noqa: B018  an estimate that is not possible is an error now, not at the first prediction
+    assert count.result is not None
+    notes = collect_notes(counts, target, prepared, count.result)
+    if sample is None:
+        return FitResult(fitted, prepared.columns, notes)
+    result = FitResult(fitted, prepared.columns, [*small_weight_notes(sample.weight), *notes])
+    return _add_held_out_scores(result, sample, options, keep_held_out, plan)
 
 
-def _add_rare_classes(
-    rows: LabelledSource, prepared: PreparedSource, counts: ModelCounts, sample: "Look", settings: Settings
-) -> "Look":
-    """The rows to judge a model by: more of rare classes, where the look is a sample that has few of them."""
-    from candide.engines.draw_sample import draw_class_sample
-    from candide.validation.sampled_folds import can_subtract_folds, has_rare_class
+def _weighted_settings(settings: Settings, events: Any, calibration: str | None, model: str) -> WeightedSettings:
+    if model != "naive":
+        refuse_naive_settings(settings)
+    elif calibration:
+        remedy = "pass model='bayes' (--model bayes), or leave it out"
+        raise InputError("calibration applies to weighted models only", value=calibration, remedy=remedy)
+    return WeightedSettings(settings, events, calibration=calibration)
 
-    if not (can_subtract_folds(sample, sample.distinct(), counts, settings) and has_rare_class(sample, counts)):
+
+@dataclass
+class _SourceCounter:
+    """Count the terms of a plan in all rows of a source, and keep what was counted."""
+
+    rows: LabelledSource
+    prepared: PreparedSource
+    watch: Watch
+    like: FittedModel | None  # whose labels those of the rows are matched with
+    result: CountResult | None = None
+
+    def __call__(self, plan: Plan) -> ModelCounts:
+        with self.watch(self.rows.source, "counting"):
+            self.result = count_source(self.rows, replace(self.prepared, plan=plan))
+        [counts] = self.result.fold_counts
+        return counts if self.like is None else counts.match_labels(self.like.counts)
+
+
+def _add_rare_classes(sample: Sample, rows: LabelledSource, prepared: PreparedSource, fitted: FittedModel) -> Sample:
+    """The rows to hold out: with more of rare classes, where a sample of many rows has few of them."""
+    can_subtract = can_subtract_folds(sample, sample.distinct(), fitted.counts, fitted.settings)
+    if not (can_subtract and has_rare_class(sample, fitted.counts)):
         return sample
-    return draw_class_sample(rows, prepared, len(counts.labels))
+    return draw_class_sample(rows, prepared, len(fitted.labels))
 
 
 def _add_held_out_scores(
-    learned: FitResult, sample: "Look", events: Any, calibration: str | None, trust: bool, plan: Plan | None
+    result: FitResult, sample: Sample, settings: WeightedSettings, keep_held_out: bool, plan: Plan | None
 ) -> FitResult:
-    """What was learned with what it says of rows held out, and calibrated by these."""
-    from candide.validation.held_out import N_FOLDS, calibrate_model, has_enough_classes, score_held_out
-
-    if trust and not has_enough_classes(sample):
+    """The result with the scores of held-out rows, and calibrated on these."""
+    if keep_held_out and not has_enough_classes(sample):
         text = f"no held-out figures: they need at least {N_FOLDS} rows of each of two classes"
-        learned = replace(learned, notes=[*learned.notes, Note("no-held-out", text)])
-    if not calibration and not (trust and has_enough_classes(sample)):
-        return learned
-    sample = sample.with_labels(learned.fitted.labels)
-    census, columns = learned.fitted.counts, learned.columns or None
-    found = score_held_out(
-        sample, learned.fitted.settings, events=events, columns=columns, plan=plan, model_counts=census
-    )
-    if trust and plan is not None:
+        result = replace(result, notes=[*result.notes, Note("no-held-out", text)])
+        keep_held_out = False
+    if not settings.calibration and not keep_held_out:
+        return result
+    sample, counts = sample.with_labels(result.fitted.labels), result.fitted.counts
+    scores = score_held_out(sample, settings, columns=result.columns or None, plan=plan, counts=counts)
+    if keep_held_out and plan is not None:
         text = "the terms are those of the other model; held-out figures are too good if that was fitted to these rows"
-        learned = replace(learned, notes=[*learned.notes, Note("held-out-like", text)])
-    if not calibration:
-        return replace(learned, held_out=found)
-    fitted = calibrate_model(learned.fitted, found, calibration)
-    return replace(learned, fitted=fitted, held_out=found.calibrate(calibration))
+        result = replace(result, notes=[*result.notes, Note("held-out-like", text)])
+    if not settings.calibration:
+        return replace(result, held_out=scores)
+    fitted = calibrate_model(result.fitted, scores, settings.calibration)
+    return replace(result, fitted=fitted, held_out=scores.calibrate(settings.calibration))
 
 
-def count_weighted(
-    source: Source,
-    target: str,
-    events: Any,
-    drop: Sequence[str],
-    weight: str | None,
-    settings: Settings,
-    watch: Watch,
-) -> tuple[PreparedSource, CountResult, dict[str, Any], "Look"]:
-    """What is counted for a model of all voices; their weights, and what estimator it is; the rows looked at."""
-    from candide.engines.planning import prepare_source
-    from candide.weighted.fit import fit_weighted_source, refuse_naive_settings
-    from candide.weighted.selection import plan_column_terms
+def resolve_model_kind(like: Any, model: str) -> str:
+    """The kind of a model fitted like another: that of the other; ``model`` where ``like`` is a plan, or None."""
+    like_model = None if like is None else resolve_plan(like)[1]
+    if like_model is None:
+        return model
+    if like_model.term_weights is None:
+        return "naive"
+    if model == "naive":
+        remedy = "leave the model out, or pass one like it that is naive"
+        raise InputError("naive Bayes cannot be like a weighted model", value=model, remedy=remedy)
+    return "bayes"
 
-    refuse_naive_settings(settings)
-    source.materialise()  # the rows looked at are among those counted
-    prepared = prepare_source(source, target, events, drop, weight, plan_column_terms)
-    rows = LabelledSource(source, target, weight)
-    counted, voices, seen = fit_weighted_source(rows, prepared, events=events, settings=settings, watch=watch)
-    return (
-        prepared,
-        counted,
-        {"term_weights": voices, "estimator": make_estimator_record(settings, events, prepared)},
-        seen,
-    )
+
+def refuse_plan_options(events: Any, drop: Sequence[str]) -> None:
+    """Raise an error for options that contradict ``like``."""
+    if events != "auto" or drop:
+        remedy = "leave events and drop out, or like"
+        raise InputError(
+            "like determines the columns and how they are counted", value=list(drop) or events, remedy=remedy
+        )

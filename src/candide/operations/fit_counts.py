@@ -43,10 +43,10 @@ from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings, default_settings
 from candide.monitoring.count_checks import check_counts, shorten_notes
-from candide.operations.fit_like import refuse_plan_options
+from candide.operations.fit import refuse_plan_options
 from candide.store import values
 from candide.store.models import make_read_options, resolve_plan
-from candide.validation.fit_result import FitResult
+from candide.validation.held_out import FitResult
 
 _DOUBLE_DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
 _SAMPLE_ROWS = 1 << 11  # rows by which the middle of a number is known

@@ -13,17 +13,29 @@ of each column, and so its event model, and of a weighted model the grids of its
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
+from itertools import chain
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from candide import formatting
 from candide.data.notes import Note
-from candide.engines.base import Folds, LabelledSource, Source, Watch, no_progress, open_source
+from candide.engines.base import (
+    CountResult,
+    Folds,
+    LabelledSource,
+    PreparedSource,
+    Source,
+    Watch,
+    no_progress,
+    open_source,
+)
 from candide.engines.batches import split_batches
-from candide.engines.counting import check_classes
+from candide.engines.counting import check_classes, count_source
 from candide.engines.draw_sample import draw_sample, learn_grids
-from candide.engines.planning import reading_record
+from candide.engines.planning import prepare_source, reading_record
 from candide.engines.reading import ReadOptions
 from candide.engines.scoring import TrueClasses
 from candide.errors import InputError, unknown_name_error
@@ -35,15 +47,14 @@ from candide.metrics.scores import Scores, fold_statistics
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import plan_columns
-from candide.model.policy import DecisionRule, PolicyLike, make_policy
-from candide.model.settings import DEFAULT_MODEL, Settings, default_settings
+from candide.model.policy import DecisionRule, Policy, PolicyLike, make_policy
+from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
 from candide.validation.copy_folds import keep_copies_together
-from candide.validation.fit_result import FitResult
-from candide.validation.fold_models import FoldModel, score_by_fold
-from candide.weighted.fit import make_estimator_record, refuse_naive_settings
-from candide.weighted.fold_plans import SelectedTerms, build_fold_model, select_terms_by_fold, unite_plans
-from candide.weighted.selection import plan_column_terms
+from candide.validation.fold_models import FoldModel, part_places, score_by_fold, select_counts, unite_plans
+from candide.validation.held_out import FitResult
+from candide.weighted.fit import estimator_record, fit_weighted, refuse_naive_settings
+from candide.weighted.selection import LearnedEncodings, plan_column_terms, select_terms
 
 
 @dataclass(frozen=True)
@@ -121,74 +132,111 @@ def cross_validate(
     watch: Watch = no_progress,
     ignored: Sequence[str] = (),
 ) -> Validation:
-    """Cross-validate on a source. ``folds`` and ``seed`` say how rows are divided; the rest is as in ``learn``.
+    """Cross-validate on a source. ``folds`` and ``seed`` set how rows are divided; the rest is as in ``fit``.
 
-    ``fold_by`` is a column whose value says the fold of a row, the same in every engine: rows of one value stay
-    together. It is then no feature. A source without an order needs it. Without it, copies of a row stay together:
-    rows that agree in the label and in all columns of the model but those ``ignored``, more often than chance explains.
-
-    Of a weighted model the bins, pairs and weights of a fold come from the rows of the others. ``policy`` decides of
-    every row, and is that of the model of all rows.
+    ``fold_by`` names a column whose value determines the fold of a row, the same in every engine: rows of one value
+    stay together. It is not used as a feature. A source without an order needs it. Without it, copies of a row stay
+    together: rows that agree in the label and in all columns of the model but those ``ignored``, more often than chance
+    explains. ``policy`` decides the class of every row, and is that of the model of all rows.
     """
-    from candide.engines.counting import count_source
-    from candide.engines.planning import prepare_source
-
+    decision_policy = _check_policy(policy)
     if folds < 2:
         raise InputError(f"folds: {folds}; cross-validation needs at least 2", value=folds)
-    decides = make_policy(policy)
-    if decides is not None and decides.class_prior is not None:
-        what = "class_prior: cross-validation has the shares of its own rows"
-        remedy = "evaluate a model on other rows, or pass the class prior as a setting of the model"
-        raise InputError(what, value=decides.class_prior, remedy=remedy)
     settings = settings or default_settings(model)
-    weighted, composed = model != "naive", list[SelectedTerms]()
-    if weighted:
+    is_weighted = model != "naive"
+    if is_weighted:
         refuse_naive_settings(settings)
     with open_source(data, reading) as source:
-        dealt = _make_folds(source, target, fold_by, folds, seed)
+        division = _make_folds(source, target, fold_by, folds, seed)
         drop = [*drop, fold_by] if fold_by is not None and fold_by not in drop else drop
         source.materialise()  # a row is counted in the fold in which it is scored
-        prepared = prepare_source(source, target, events, drop, weight, plan_column_terms if weighted else plan_columns)
-        dealt, divided = keep_copies_together(LabelledSource(source, target, weight), prepared, dealt, ignored)
-        rows = LabelledSource(source, target, weight, dealt)
-        plan = prepared.plan if weighted else learn_grids(rows, prepared).plan
-        if weighted:
-            with watch(source, "looking"):
-                seen = draw_sample(rows, prepared)
-            composed = select_terms_by_fold(seen, folds, settings, events=events, columns=prepared.columns)
-            plan = unite_plans([one.plan for one in composed])
-        with watch(source, "counting"):
-            counted = count_source(rows, replace(prepared, plan=plan))
-        whole = check_classes(reduce(add, counted.fold_counts), target)
-        if sum(census.n_rows > 0 for census in counted.fold_counts) < 2:
-            what = "all rows are in one fold: they have the same value, or nearly all of them"
-            raise InputError(what, column=fold_by, remedy="name another column as fold_by (--fold-by)")
-        if whole.n_rows < folds:
-            raise InputError(
-                f"{formatting.format_count(whole.n_rows)} cannot be divided into {folds} folds", value=folds
-            )
-        if settings.has_class_proportions:
-            counted = replace(counted, fold_counts=[census.declare_classes() for census in counted.fold_counts])
-        others = _sums_without_fold(counted.fold_counts)
-        if weighted:
-            learned = replace(
-                build_fold_model(whole, composed[-1], settings)[0],
-                estimator=make_estimator_record(settings, events, prepared),
-            )
-            each = [build_fold_model(census, one, settings) for census, one in zip(others, composed, strict=False)]
-            scored, models = whole, [FoldModel.from_weighted(whole, *one) for one in each]
+        planning = plan_column_terms if is_weighted else plan_columns
+        prepared = prepare_source(source, target, events, drop, weight, planning)
+        division, divided = keep_copies_together(LabelledSource(source, target, weight), prepared, division, ignored)
+        rows = LabelledSource(source, target, weight, division)
+        if is_weighted:
+            fits = _fit_weighted_folds(rows, prepared, WeightedSettings(settings, events), watch)
         else:
-            learned = FittedModel(whole, settings)
-            scored, models = _naive_fold_models(whole, [FittedModel(census.prune(), settings) for census in others])
-        learned = learned.with_policy(decides)
+            fits = _fit_naive_folds(rows, prepared, settings, watch)
+        fitted = fits.fitted.with_policy(decision_policy)
         with watch(source, "scoring"):
-            scores = _score_folds(rows, scored, models, learned.decision_rule)
-        read = reading_record(source, prepared, reading)
-    rare = _rare_class_notes(target, counted.fold_counts)
-    found = collect_notes(whole, target, prepared, counted)
-    known = {one.code for one in divided} | ({"few-rows"} if rare else set())
-    remarks = [one for one in found if one.code not in known] + rare + divided
-    return Validation(scores, FitResult(replace(learned, target=target, **read), prepared.columns, remarks))
+            scores = _score_folds(rows, fits.scored, fits.models, fitted.decision_rule)
+        record = reading_record(source, prepared, reading)
+    rare = _rare_class_notes(target, fits.counted.fold_counts)
+    known = {note.code for note in divided} | ({"few-rows"} if rare else set())
+    notes = [note for note in collect_notes(fits.whole, target, prepared, fits.counted) if note.code not in known]
+    fitted = replace(fitted, target=target, **record)
+    return Validation(scores, FitResult(fitted, prepared.columns, notes + rare + divided))
+
+
+class _FoldFits(NamedTuple):
+    """The models of all folds but one, and of all rows."""
+
+    counted: CountResult
+    whole: ModelCounts  # of all rows
+    fitted: FittedModel  # of all rows
+    scored: ModelCounts  # of all rows, with the columns that any fold uses
+    models: list[FoldModel]
+
+
+def _check_policy(policy: PolicyLike) -> Policy | None:
+    decision_policy = make_policy(policy)
+    if decision_policy is not None and decision_policy.class_prior is not None:
+        problem = "class_prior: cross-validation has the class proportions of its own rows"
+        remedy = "evaluate a model on other rows, or pass the class prior as a setting of the model"
+        raise InputError(problem, value=decision_policy.class_prior, remedy=remedy)
+    return decision_policy
+
+
+def _count_folds(
+    rows: LabelledSource, prepared: PreparedSource, settings: Settings, watch: Watch
+) -> tuple[CountResult, ModelCounts]:
+    """The counts of each fold, and of all rows."""
+    with watch(rows.source, "counting"):
+        counted = count_source(rows, prepared)
+    whole = check_classes(reduce(add, counted.fold_counts), rows.target)
+    assert rows.folds is not None
+    if sum(counts.n_rows > 0 for counts in counted.fold_counts) < 2:
+        problem = "all rows are in one fold: they have the same value, or nearly all of them"
+        raise InputError(problem, column=rows.folds.key_column, remedy="name another column as fold_by (--fold-by)")
+    if whole.n_rows < (n := rows.folds.n):
+        raise InputError(f"{formatting.format_count(whole.n_rows)} cannot be divided into {n} folds", value=n)
+    if settings.has_class_proportions:
+        counted = replace(counted, fold_counts=[counts.declare_classes() for counts in counted.fold_counts])
+    return counted, whole
+
+
+def _fit_weighted_folds(
+    rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch
+) -> _FoldFits:
+    """Models of all folds but one, counted in one pass: each has the terms and weights that its own rows select."""
+    with watch(rows.source, "looking"):
+        sample = draw_sample(rows, prepared)
+    encodings = LearnedEncodings.from_sample(sample.pool_rows(), settings.events, prepared.columns)
+    samples = [sample.take(np.flatnonzero(sample.fold != fold)) for fold in range(rows.n_folds)] + [sample]
+    samples = [train.with_seen_labels().pool_rows() for train in samples]
+    selected = [select_terms(train, settings=settings.model, terms=settings.terms, encodings=encodings) for train in samples]
+    united = unite_plans([plan for plan, _ in selected])
+    counted, whole = _count_folds(rows, replace(prepared, plan=united), settings.model, watch)
+    each = zip(chain(_sums_without_fold(counted.fold_counts), [whole]), samples, selected, strict=True)
+    fitted = [
+        fit_weighted(train, partial(select_counts, counts), plan=plan, start=start, settings=settings)
+        for counts, train, (plan, start) in each
+    ]
+    places = [part_places(whole.plan, plan) for plan, _ in selected]
+    models = [FoldModel(whole, *pair) for pair in zip(fitted[:-1], places[:-1], strict=True)]
+    last = replace(fitted[-1], estimator=estimator_record(settings, prepared.plan))
+    return _FoldFits(counted, whole, last, whole, models)
+
+
+def _fit_naive_folds(rows: LabelledSource, prepared: PreparedSource, settings: Settings, watch: Watch) -> _FoldFits:
+    """Models of all folds but one, and the counts of all rows with the columns that any of them has selected."""
+    counted, whole = _count_folds(rows, learn_grids(rows, prepared), settings, watch)
+    fitted = [FittedModel(counts.prune(), settings) for counts in _sums_without_fold(counted.fold_counts)]
+    used = {name for model in fitted for name in model.plan.columns}
+    counts = whole if len(used) == len(whole.plan.columns) else whole.select_columns(used)
+    models = [FoldModel.from_naive(counts, model) for model in fitted]
+    return _FoldFits(counted, whole, FittedModel(whole, settings), counts, models)
 
 
 def _make_folds(source: Source, target: str, fold_by: str | None, n: int, seed: int) -> Folds:
@@ -208,13 +256,6 @@ def _sums_without_fold(parts: list[ModelCounts]) -> Iterator[ModelCounts]:
     """For every fold the sum of the other folds."""
     for fold in range(len(parts)):
         yield reduce(add, parts[:fold] + parts[fold + 1 :])
-
-
-def _naive_fold_models(whole: ModelCounts, each: Sequence[FittedModel]) -> tuple[ModelCounts, list[FoldModel]]:
-    """The models of the folds, and the census of all rows with the columns that any of them has chosen."""
-    used = {name for fitted in each for name in fitted.plan.columns}
-    some = whole if len(used) == len(whole.plan.columns) else whole.select_columns(used)
-    return some, [FoldModel.from_naive(some, fitted) for fitted in each]
 
 
 def _rare_class_notes(target: str, folds: Sequence[ModelCounts]) -> list[Note]:

@@ -57,17 +57,18 @@ def select_terms(
     sample: Sample,
     *,
     settings: Settings | None = None,
-    interactions: bool = True,
+    terms: str = "all",
     encodings: "LearnedEncodings | None" = None,
 ) -> tuple[Plan, TermWeights]:
     """The plan of all terms, and their weights by a sample whose equal rows are pooled.
 
-    ``encodings`` may have been learned before, from more rows; levels are always those of the sample.
+    ``terms``: "columns" alone, with "interactions", or "all" kinds. ``encodings`` may have been learned before, from more rows; levels are always those of the sample.
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
-    selector = TermSelector(sample, settings or Settings(), encodings, interactions)
+    selector = TermSelector(sample, settings or Settings(), encodings)
     selector.add_parts(*encodings.plan.with_levels(sample.table).parts)
-    kinds = list(TERMS.values())
+    names = {"columns": (), "interactions": ("interaction",), "all": tuple(TERMS)}[terms]
+    kinds = [TERMS[name] for name in names]
     for kind in kinds:
         selector.add_parts(*kind.initial_parts(selector))
     selector.learn_token_weights()
@@ -161,8 +162,8 @@ class LearnedEncodings:
 class TermSelector:
     """A plan that grows, with the contributions of its terms and their weights so far."""
 
-    def __init__(self, sample: Sample, settings: Settings, encodings: LearnedEncodings, interactions: bool):
-        self.sample, self.settings, self.encodings, self.interactions = sample, settings, encodings, interactions
+    def __init__(self, sample: Sample, settings: Settings, encodings: LearnedEncodings):
+        self.sample, self.settings, self.encodings = sample, settings, encodings
         self.table, self.y, self.weight = sample.table, sample.y, sample.weight
         self.labels = Labels(tuple(range(int(self.y.max(initial=0)) + 1)))
         self.class_weight = sum_class_weights(self.y, self.weight, len(self.labels))

@@ -27,11 +27,11 @@ def compared(model):
 
 def test_it_tells_what_lines_and_ellipses_do_not():
     X, y = rings(400)
-    model = cd.BayesClassifier(interactions=False).fit(X, y)
+    model = cd.BayesClassifier().fit(X, y)
     new, truth = rings(2000, seed=1)
     assert model.score(new, truth) > 0.95
-    assert model.terms_()[0].title == "similarity to prototypes of 2 numbers"
-    assert model.terms_()[0].kind == "prototype"
+    assert model.terms_[0].title == "similarity to prototypes of 2 numbers"
+    assert model.terms_[0].kind == "prototype"
 
 
 def test_a_row_left_out_is_told_by_the_law_without_it():

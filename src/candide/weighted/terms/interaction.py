@@ -121,7 +121,7 @@ class Interaction(JointTerm):
     @classmethod
     def add_tested(cls, selector: "TermSelector") -> None:
         """Add pairs, then triples that grow from the strongest pairs."""
-        if selector.interactions and (pairs := cls._add_sets(selector, 2)) is not None:
+        if (pairs := cls._add_sets(selector, 2)) is not None:
             cls._add_sets(selector, 3, pairs)
 
     @classmethod

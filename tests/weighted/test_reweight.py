@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from tests.estimators.test_weighted_algebra import ASKED, WHOLE, at
+from tests.estimators.test_weighted import ASKED, WHOLE, at
 from tests.tasks.test_update import same
 
 import candide as cd

@@ -1,6 +1,7 @@
 """The weighed model from any source: the one that the rows in memory give, through every door."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import duckdb
@@ -15,12 +16,14 @@ from candide.cli.run import cli
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.engines.base import LabelledSource, open_source
+from candide.engines.counting import count_source
+from candide.engines.draw_sample import draw_sample, draw_text_sample
 from candide.engines.planning import prepare_source
 from candide.errors import InputError, UnknownNameError
-from candide.model.fitted import FittedModel
-from candide.model.settings import default_settings
+from candide.events.text import DEFAULT_TEXT
+from candide.model.settings import WeightedSettings
 from candide.operations.fit import fit_model
-from candide.weighted.fit import fit_weighted_source
+from candide.weighted.fit import fit_weighted
 from candide.weighted.selection import plan_column_terms
 
 RNG = np.random.default_rng
@@ -85,7 +88,7 @@ def test_columns_stand_as_in_the_source(known, tmp_path):
     model = cd.fit(door("csv", data, tmp_path), "y")
     assert model.feature_names_in_.tolist() == ["job", "x", "a", "z", "b"]
     in_memory = cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert [one.title for one in model.terms_()] == [one.title for one in in_memory.terms_()]
+    assert [one.title for one in model.terms_] == [one.title for one in in_memory.terms_]
     rows = inputs(data)[:50]
     with pytest.warns(UserWarning, match="feature names"):  # so that rows without names go by position
         found = model.predict_proba(rows.to_numpy(object))
@@ -153,14 +156,19 @@ def test_numbers_as_people_write_them(tmp_path):
 # More rows than are looked at
 
 
-def looked(data, most, weight=None):
+def fit_source(data, sample_rows, weight=None, target="y", events="auto"):
+    """Fit to all rows of a source, with weights learned from a sample of these."""
     with open_source(data) as source:
-        prepared = prepare_source(source, "y", "auto", (), weight, plan_column_terms)
-        settings = default_settings("bayes")
-        counted, voices, _ = fit_weighted_source(
-            LabelledSource(source, "y", weight), prepared, settings=settings, sample_rows=most
+        prepared = prepare_source(source, target, events, (), weight, plan_column_terms)
+        rows = LabelledSource(source, target, weight)
+        is_text = bool(prepared.plan.token_columns)
+        sample = draw_text_sample(rows, prepared) if is_text else draw_sample(rows, prepared, rows=sample_rows)
+        return fit_weighted(
+            sample,
+            lambda plan: count_source(rows, replace(prepared, plan=plan)).fold_counts[0],
+            columns=prepared.columns,
+            settings=WeightedSettings(events=events, sample_rows=sample_rows),
         )
-    return FittedModel(counted.fold_counts[0], settings, term_weights=voices)
 
 
 def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):
@@ -168,7 +176,7 @@ def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):
     data.loc[len(data)] = {**data.iloc[0], "job": "astronaut", "y": "perhaps"}  # neither is looked at
     want = cd.BayesClassifier(sample_rows=500).fit(inputs(data), data["y"])
     data.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
-    found = looked(str(tmp_path / "rows.parquet"), 500)
+    found = fit_source(str(tmp_path / "rows.parquet"), 500)
     assert found.term_weights.n_learned_rows == 500
     assert found.counts.n_rows == 3001
     assert found.labels.values == ("no", "perhaps", "yes")
@@ -177,10 +185,16 @@ def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data)), atol=1e-9)
 
 
+def test_token_weights_are_learned_from_more_rows():
+    texts = [f"{'free prize' if i % 2 else 'see you'} word{i % 17} word{i % 23}" for i in range(300)]
+    found = fit_source({"text": texts, "y": ["a", "b"] * 150}, 40, events={"text": DEFAULT_TEXT})
+    assert found.term_weights.n_learned_rows == 200  # five times as many
+
+
 def test_weights_of_rows_are_looked_at_too():
     data = frame(2000).assign(w=RNG(6).choice([0.0, 1.0, 2.0], 2000))
     want = cd.BayesClassifier(sample_rows=400).fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
-    found = looked(data, 400, "w")
+    found = fit_source(data, 400, "w")
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data, "w")), atol=1e-9)
 
 
@@ -192,8 +206,8 @@ def test_a_column_without_end_is_in_no_pair():
     def pairs(fitted):
         return {name for part in fitted.plan.parts if part.spec.sets for name in part.columns}
 
-    assert {"a", "town"} <= pairs(looked(data, 3000))  # all rows are seen, and so all towns
-    some = looked(data, 2000)
+    assert {"a", "town"} <= pairs(fit_source(data, 3000))  # all rows are seen, and so all towns
+    some = fit_source(data, 2000)
     assert "town" not in pairs(some)
     assert {"a", "b"} <= pairs(some)
     towns = next(part for part in some.counts.plan.parts if "town" in part.columns)
@@ -310,7 +324,7 @@ def test_a_full_design_is_no_riddle():
     model = cd.BayesClassifier().fit(X, y)
     assert (model.predict_proba(X)[np.arange(54), (y == "same").astype(int)] > 0.9).all()
     assert np.abs(np.concatenate(model.fitted_.term_weights.weight)).max() < 5
-    assert {one.column for one in model.terms_().inactive} == set(X)
+    assert {one.column for one in model.terms_.inactive} == set(X)
 
 
 def test_an_infinity_is_refused_as_elsewhere():
@@ -344,7 +358,7 @@ def test_levels_of_a_csv_are_indicators_too(tmp_path):
     data = pd.DataFrame({**columns, "y": np.where(gap + 0.5 * rng.normal(size=600) > 0, "yes", "no")})
     data.to_csv(tmp_path / "t.csv", index=False)
     found, want = cd.fit(tmp_path / "t.csv", "y"), cd.BayesClassifier().fit(inputs(data), data["y"])
-    assert "linear discriminant of 6 categories" in {voice.title for voice in found.terms_()}
+    assert "linear discriminant of 6 categories" in {voice.title for voice in found.terms_}
     same(found, want, inputs(data))
 
 
