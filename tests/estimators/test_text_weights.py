@@ -268,7 +268,7 @@ def test_words_learn_from_more_rows_than_other_voices(monkeypatch):
     both = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
     assert both.fitted_.term_weights.n_learned_rows == 100
     place = next(i for i, part in enumerate(both.counts_.plan.parts) if part.event.weights_tokens)
-    monkeypatch.setattr(cd.BayesClassifier, "_max_documents", 100)
+    monkeypatch.setattr(WeightedSettings, "max_documents", 100)
     few = cd.BayesClassifier(usual, sample_rows=100).fit(X, Y)
     assert len(both.fitted_.term_weights.token_weights[place].weight) > 1.3 * len(
         few.fitted_.term_weights.token_weights[place].weight

@@ -37,7 +37,7 @@ def first():
 
 def test_all_kinds_of_voices_are_in_it(first):
     kinds = {part.event.name for part in first.fitted_.plan.parts}
-    assert kinds == {"binned", "categorical", "discriminant", "interaction", "resemblance"}
+    assert kinds == {"binned", "categorical", "discriminant", "interaction", "prototype"}
 
 
 @settings(max_examples=6, deadline=None)

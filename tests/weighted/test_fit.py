@@ -1,8 +1,11 @@
 """The weighed model from any source: the one that the rows in memory give, through every door."""
 
 import json
-from dataclasses import replace
+import sys
+import traceback
+from dataclasses import fields, replace
 from itertools import product
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -21,8 +24,9 @@ from candide.engines.draw_sample import draw_sample, draw_text_sample
 from candide.engines.planning import prepare_source
 from candide.errors import InputError, UnknownNameError
 from candide.events.text import DEFAULT_TEXT
-from candide.model.settings import WeightedSettings
+from candide.model.settings import Settings, WeightedSettings
 from candide.operations.fit import fit_model
+from candide.weighted import optimizer
 from candide.weighted.fit import fit_weighted
 from candide.weighted.selection import plan_column_terms
 
@@ -373,3 +377,71 @@ def test_columns_left_out_are_named():
     data = frame(60).assign(id=[f"customer {i}" for i in range(60)])
     with pytest.warns(DataWarning, match="'id' is left out"):
         cd.BayesClassifier().fit(inputs(data), data["y"])
+
+
+# Settings
+
+
+@pytest.mark.parametrize("terms", ["columns", "interactions", "all"])
+def test_terms_limit_the_kinds_of_terms(terms):
+    rng = RNG(0)
+    a, b = rng.integers(0, 2, (2, 600))
+    x = rng.normal(size=(600, 2))
+    y = np.where((x**2).sum(axis=1) < 1.4, a ^ b, a)
+    X = {"a": np.array(["m", "w"])[a], "b": np.array(["old", "new"])[b], "x": x[:, 0], "z": x[:, 1]}
+    model = cd.BayesClassifier(terms=terms).fit(X, y)
+    events = {part.event.name for part in model.counts_.plan.parts}
+    assert events >= {"categorical", "binned"}
+    assert ("interaction" in events, "discriminant" in events, "prototype" in events) == (
+        terms != "columns",
+        terms == "all",
+        terms == "all",
+    )
+    with pytest.raises(UnknownNameError) as error:
+        cd.BayesClassifier(terms="pairs").fit(X, y)
+    assert error.value.value == "pairs"
+
+
+def test_parameters_are_those_of_the_settings():
+    params = cd.BayesClassifier().get_params()
+    assert params.keys() - {"class_prior", "param_priors", "like"} == {f.name for f in fields(WeightedSettings)[1:]}
+    assert all(params[field.name] == field.default for field in fields(WeightedSettings)[1:])
+
+
+@pytest.mark.parametrize("prior", ["uniform", {0: 0.5, 1: 0.5}, np.array([0.5, 0.5])])
+def test_calibration_needs_the_class_proportions_of_the_rows(prior):
+    with pytest.raises(InputError) as error:
+        WeightedSettings(Settings(class_prior=prior), calibration="logistic")
+    assert error.value.value is prior
+
+
+# The chain of calls
+
+
+def call_chains(fit):
+    """The functions of the package between a call and the optimiser, for every way there."""
+    chains, learn_weights = set(), optimizer.learn_weights
+    root = str(Path(cd.__file__).parent)
+
+    def record(*args, **options):
+        codes = [frame.f_code for frame, _ in traceback.walk_stack(sys._getframe(1))]
+        chain = [code.co_name for code in codes if code.co_filename.startswith(root)]
+        chains.add(tuple(reversed(chain)))
+        return learn_weights(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimizer, "learn_weights", record)
+        fit()
+    return chains
+
+
+def test_the_optimiser_is_five_calls_from_the_public_function(tmp_path):
+    data = frame(700)
+    data.to_parquet(tmp_path / "rows.parquet")
+    chains = call_chains(lambda: cd.BayesClassifier(sample_rows=300).fit(inputs(data), data["y"]))
+    [chain] = [chain for chain in chains if "learn_term_weights" in chain]
+    assert chain == ("fit", "_fit_rows", "fit_weighted", "learn_term_weights", "learn_non_text_weights")
+    model = cd.BayesClassifier().fit(inputs(data), data["y"])
+    chains = call_chains(lambda: cd.fit(tmp_path / "rows.parquet", "y", like=model))
+    [chain] = [chain for chain in chains if "learn_term_weights" in chain]
+    assert chain == ("fit", "fit_model", "fit_weighted", "learn_term_weights", "learn_non_text_weights")

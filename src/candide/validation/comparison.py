@@ -1,16 +1,15 @@
-"""Comparing: several settings, cross-validated on the same folds, and which differences are more than chance.
+"""Compare settings by cross-validation on the same folds, with intervals for the differences of metrics.
 
-The folds are the same for all, so that a difference is taken fold by fold: what is hard about a fold is hard for both.
-Folds share most of their training rows, and their differences vary less than those of other tables would; the variance
-of their mean is therefore taken as (1 / folds + 1 / (folds - 1)) times theirs (Nadeau and Bengio, 2003). The interval
-is Student's; with several settings beside the first, all intervals together hold as often as they say (Bonferroni).
+Differences are paired by fold. Folds share most of their training rows, so the variance of the mean difference is
+corrected to (1 / folds + 1 / (folds - 1)) times that of the folds (Nadeau and Bengio, 2003). Intervals are Student's,
+corrected for the number of settings that are compared with the first (Bonferroni).
 
 >>> from candide.demo import garden_rows
 >>> plants, herb = garden_rows(300, seed=0)
->>> found = compare_settings({**plants, "herb": herb}, "herb", {"all": {"model": "naive"}, "few": {"model": "naive",
-...     "drop": ["soil", "scented", "flowers"]}}, folds=5)
->>> [one] = [one for one in found.differences if one.metric == "log_loss"]
->>> one.name, one.mean > 0, one.is_significant, one.is_better
+>>> variants = {"all": {"model": "naive"}, "few": {"model": "naive", "drop": ["soil", "scented", "flowers"]}}
+>>> comparison = compare_settings({**plants, "herb": herb}, "herb", variants, folds=5)
+>>> [difference] = [one for one in comparison.differences if one.metric == "log_loss"]
+>>> difference.name, difference.mean > 0, difference.is_significant, difference.is_better
 ('few', True, True, False)
 """
 
@@ -32,12 +31,7 @@ CONFIDENCE_LEVEL = 0.95  # of all intervals of a metric together
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """By how much a metric of one setting lies above that of the first, on the same rows.
-
-    >>> one = MetricDifference("bayes", "log_loss", -0.2, -0.3, -0.1)
-    >>> one.is_significant, one.is_better
-    (True, True)
-    """
+    """By how much a metric of one setting lies above that of the first, on the same rows."""
 
     name: str
     metric: str
@@ -47,26 +41,18 @@ class MetricDifference:
 
     @property
     def is_significant(self) -> bool:
-        """Whether chance alone would hardly make it."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     @property
     def is_better(self) -> bool:
-        """Whether the setting is the better one of the two, for all that is known."""
+        """Whether the mean is in favour of the setting."""
         return self.mean < 0 if self.metric in LOWER_IS_BETTER else self.mean > 0
 
 
 @dataclass(frozen=True)
 class SettingsComparison:
-    """The cross-validations of settings by their names, on the same folds.
-
-    >>> from candide.demo import garden_rows
-    >>> plants, herb = garden_rows(300, seed=0)
-    >>> table, again = {**plants, "herb": herb}, {"model": "naive"}
-    >>> found = compare_settings(table, "herb", {"one": again, "other": again}, folds=3)
-    >>> found.names, found.totals["one"].accuracy == found.totals["other"].accuracy, found.differences[0].mean
-    (['one', 'other'], True, 0.0)
-    """
+    """The cross-validations of settings by name, on the same folds."""
 
     validations: Mapping[str, Validation]
 
@@ -77,44 +63,42 @@ class SettingsComparison:
 
     @cached_property
     def totals(self) -> dict[str, Scores]:
-        """What each scores on all rows."""
-        return {name: one.total for name, one in self.validations.items()}
+        """The scores of each on all rows."""
+        return {name: validation.total for name, validation in self.validations.items()}
 
     @cached_property
     def differences(self) -> list[MetricDifference]:
         """Every metric of every setting against the first."""
         first, *others = self.names
         level = 1 - (1 - CONFIDENCE_LEVEL) / max(len(others), 1)
+
+        def fold_values(name: str, metric: str) -> Floats:
+            return np.array([getattr(fold, metric) for fold in self.validations[name].folds])
+
         return [
             MetricDifference(
-                name,
-                metric,
-                *paired_interval(self._fold_values(name, metric) - self._fold_values(first, metric), level),
+                name, metric, *paired_interval(fold_values(name, metric) - fold_values(first, metric), level)
             )
             for name in others
             for metric in METRICS
         ]
 
-    def _fold_values(self, name: str, metric: str) -> Floats:
-        return np.array([getattr(fold, metric) for fold in self.validations[name].folds])
-
 
 def paired_interval(differences: Floats, level: float = CONFIDENCE_LEVEL) -> tuple[float, float, float]:
-    """The mean of the differences of folds, and between which values that of all rows lies; NaN of fewer than two.
+    """The mean of the differences of folds, and its interval; NaN for fewer than two folds.
 
     >>> [round(v, 3) for v in paired_interval(np.array([0.1, 0.2, 0.3]))]
     [0.2, -0.193, 0.593]
     """
     from scipy.stats import t
 
-    known = differences[~np.isnan(differences)]
-    n = len(known)
+    finite = differences[~np.isnan(differences)]
+    n, mean = len(finite), float(finite.mean()) if len(finite) else float("nan")
     if n < 2:
-        return float(known.mean()) if n else float("nan"), float("nan"), float("nan")
-    error = float(np.sqrt((1 / n + 1 / (n - 1)) * known.var(ddof=1)))
-    half = float(t.ppf((1 + level) / 2, n - 1)) * error
-    mean = float(known.mean())
-    return mean, mean - half, mean + half
+        return mean, float("nan"), float("nan")
+    error = float(np.sqrt((1 / n + 1 / (n - 1)) * finite.var(ddof=1)))
+    half_width = float(t.ppf((1 + level) / 2, n - 1)) * error
+    return mean, mean - half_width, mean + half_width
 
 
 def compare_settings(
@@ -129,13 +113,15 @@ def compare_settings(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> SettingsComparison:
-    """Cross-validate several settings on the same folds; each is what ``cross_validate`` takes, by its name."""
+    """Cross-validate several settings on the same folds: by name, the keywords of ``cross_validate``."""
     if len(variants) < 2:
-        what = f"{len(variants)} setting to compare"
-        raise InputError(what, value=list(variants), remedy="pass at least two, such as --model naive --model bayes")
+        remedy = "pass at least two, such as --model naive --model bayes"
+        raise InputError(f"{len(variants)} setting to compare", value=list(variants), remedy=remedy)
     if isinstance(data, str) and data == "-":
         raise InputError("standard input can be read once only", value=data, remedy="write it to a file first")
-    how: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
-    how |= {"reading": reading, "watch": watch}
-    how["ignored"] = sorted({name for one in variants.values() for name in one.get("drop", ())})  # the same folds
-    return SettingsComparison({name: cross_validate(data, target, **how, **one) for name, one in variants.items()})
+    shared: dict[str, Any] = {"folds": folds, "seed": seed, "fold_by": fold_by, "weight": weight}
+    shared |= {"reading": reading, "watch": watch}
+    shared["ignored"] = sorted({name for variant in variants.values() for name in variant.get("drop", ())})
+    return SettingsComparison(
+        {name: cross_validate(data, target, **shared, **variant) for name, variant in variants.items()}
+    )

@@ -1,4 +1,4 @@
-"""Folds that keep copies of a row together, so that no fold is scored by a model that was trained on the same row.
+"""Folds that keep copies of a row together, so that no row is scored by a model that was trained on a copy of it.
 
 Equal rows that chance explains are independent: they are divided among folds like other rows.
 """
@@ -21,77 +21,79 @@ from candide.engines.draw_sample import draw_sample
 from candide.errors import InputError
 from candide.model.plan import Plan, PlanPart
 
-_COPIED = 0.05  # share of the rows that are copies, below which rows are divided one by one
-_MOSTLY = 0.5  # share of the equal rows that are copies, from which on all equal rows of a large table stay together
-_MOST_ROWS = 50_000_000  # of which a number each is held in memory
+_MIN_COPIED = 0.05  # proportion of copies below which rows are divided one by one
+_MOSTLY_COPIED = 0.5  # proportion of copies among equal rows above which all equal rows of a large table stay together
+_MAX_ROWS = 50_000_000  # a number of each is held in memory
 
 
 def keep_copies_together(
     rows: LabelledSource, prepared: PreparedSource, folds: Folds, ignored: Sequence[str] = ()
 ) -> tuple[Folds, list[Note]]:
-    """The folds of a source that has not been divided yet, where some rows are copies; a note where that cannot be.
+    """The folds of a source of which some rows are copies; a note where copies cannot be kept together.
 
     Rows are equal that agree in the label and in all columns of the model but those ``ignored``.
     """
-    plan = _without(prepared.plan, ignored)
+    plan = _without_columns(prepared.plan, ignored)
     if folds.key_column is not None or not plan.parts:
         return folds, []
     try:
-        seen = draw_sample(replace(rows, folds=None), replace(prepared, plan=plan))
-        distinct = seen.distinct()
-    except InputError:  # which is told where rows are counted
+        sample = draw_sample(replace(rows, folds=None), replace(prepared, plan=plan))
+        distinct = sample.distinct()
+    except InputError:  # raised again where rows are counted
         return folds, []
     copied, total = float(distinct.frequency[distinct.weight_per_draw > 1.0].sum()), float(distinct.frequency.sum())
-    if copied < _COPIED * total:
+    if copied < _MIN_COPIED * total:
         return folds, []
     repeated = float(distinct.frequency[distinct.frequency > 1.0].sum())
-    is_whole = seen.n_pooled is None and not seen.is_part
-    if not rows.source.takes_folds or not (is_whole or copied >= _MOSTLY * repeated):
-        return folds, [_divided(copied / total)]
-    found = rows.source.engine.gather(replace(rows, folds=None), plan, _Identities(DistinctDrawing.of(plan)))
-    if len(found) > _MOST_ROWS:
-        return folds, [_divided(copied / total)]
+    is_whole = sample.n_pooled is None and not sample.is_part
+    if not rows.source.takes_folds or not (is_whole or copied >= _MOSTLY_COPIED * repeated):
+        return folds, [_divided_note(copied / total)]
+    identities = rows.source.engine.gather(replace(rows, folds=None), plan, _Identities(DistinctDrawing.of(plan)))
+    if len(identities) > _MAX_ROWS:
+        return folds, [_divided_note(copied / total)]
     if is_whole:
-        fold = np.zeros(len(found), np.intp)
-        fold[seen.row_number] = _by_draws(distinct, seen.weight, folds.n)
+        fold = np.zeros(len(identities), np.intp)
+        fold[sample.row_number] = _assign_draws(distinct, sample.weight, folds.n)
     else:
-        fold = _by_groups(found, folds)
+        fold = _assign_groups(identities, folds)
     return folds._replace(rows=FoldsOfRows(fold)), []
 
 
-def _without(plan: Plan, ignored: Sequence[str]) -> Plan:
+def _without_columns(plan: Plan, ignored: Sequence[str]) -> Plan:
     """A plan that reads all columns but some."""
     parts = list[PlanPart]()
     for part in plan.parts:
-        kept = [j for j, name in enumerate(part.columns) if str(name) not in ignored]
-        if kept:
-            columns, encodings = [part.columns[j] for j in kept], [part.encodings[j] for j in kept]
+        places = [j for j, name in enumerate(part.columns) if str(name) not in ignored]
+        if places:
+            columns, encodings = [part.columns[j] for j in places], [part.encodings[j] for j in places]
             parts.append(replace(part, columns=tuple(columns), encodings=tuple(encodings)))
     return Plan(tuple(name for part in parts for name in part.columns), tuple(parts))
 
 
-def _divided(share: float) -> Note:
-    text = f"{share:.1%} of the rows are copies of another row, and are divided among the folds: scores are too good"
+def _divided_note(proportion: float) -> Note:
+    text = (
+        f"{proportion:.1%} of the rows are copies of another row, and are divided among the folds: scores are too good"
+    )
     return Note("repeated-rows", text, remedy="remove the copies, or name a column that copies share: --fold-by")
 
 
-def _by_draws(rows: DistinctRows, weight: Floats | None, n: int) -> Codes:
+def _assign_draws(rows: DistinctRows, weight: Floats | None, n: int) -> Codes:
     """(row,) its fold: independent draws of equal rows are divided, copies are not."""
-    own = np.ones(len(rows.group)) if weight is None else weight
-    _, fold, share = rows.assign_folds(n)
-    ends = np.cumsum(share)
+    weight = np.ones(len(rows.group)) if weight is None else weight
+    _, fold, entry_weight = rows.assign_folds(n)
+    ends = np.cumsum(entry_weight)
     order = np.argsort(rows.group, kind="stable")
-    middle = np.cumsum(own[order]) - own[order] / 2  # entries and rows are both in the order of distinct rows
+    middle = np.cumsum(weight[order]) - weight[order] / 2  # entries and rows are both in the order of distinct rows
     out = np.empty(len(order), np.intp)
     out[order] = fold[np.minimum(np.searchsorted(ends, middle), len(fold) - 1)]
     return out
 
 
-def _by_groups(found: NDArray, folds: Folds) -> Codes:
+def _assign_groups(identities: NDArray, folds: Folds) -> Codes:
     """(row,) its fold, the same for all equal rows: those of a class are divided in an order drawn by contents."""
-    _, first, group = np.unique(found[:, 0], return_index=True, return_inverse=True)
-    _, label = np.unique(found[first, 1], return_inverse=True)
-    return assign_folds(label, folds.n, mix(found[first, 0], folds.seed))[group]
+    _, first, group = np.unique(identities[:, 0], return_index=True, return_inverse=True)
+    _, label = np.unique(identities[first, 1], return_inverse=True)
+    return assign_folds(label, folds.n, mix(identities[first, 0], folds.seed))[group]
 
 
 class _Identities:

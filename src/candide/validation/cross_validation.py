@@ -1,9 +1,8 @@
 """Cross-validation that equals refitting, without refitting: count the folds apart in one pass, score in another.
 
-Every fold has its part of each class: rows are dealt out class by class. The training census of a fold is the sum of
-the others, without the classes and levels that only the fold itself holds: its model is the one fitted to its training
-rows, up to rounding. What is learned once, from the first rows of the whole source and never from labels, is the kind
-of each column, and so its event model, and of a weighted model the grids of its numbers.
+Rows are assigned to folds class by class. The training counts of a fold are the sum of the others, without the classes
+and levels that only the fold itself has: its model is the one fitted to its training rows, up to rounding. Column types
+and encodings are learned once, from the whole source and without labels.
 
 >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
 >>> cross_validate(rows, "kind", folds=10).total.accuracy
@@ -79,10 +78,10 @@ class Validation:
     def intervals(
         self, level: float = 0.95, *, by: str = "rows", draws: int = N_DRAWS, seed: int = 0
     ) -> dict[str, tuple[float, float]]:
-        """Between which values each metric would lie on other rows, by drawing rows or whole folds (``by="folds"``).
+        """Confidence intervals of each metric, by resampling rows or whole folds (``by="folds"``).
 
-        Folds keep together what rows of a fold have in common, as those of a patient by ``fold_by``; of fewer than five
-        folds they are coarse.
+        Folds keep dependent rows together, such as those of a patient with ``fold_by``; with fewer than five folds the
+        intervals are coarse.
 
         >>> from candide.demo import garden_rows
         >>> plants, herb = garden_rows(300, seed=0)
@@ -107,10 +106,10 @@ class Validation:
         return formatting.render_html_table(title, [["metric", "value", "fold sd"], *self._metric_rows()])
 
     def _metric_rows(self, space: str = " ") -> list[list[str]]:
-        """Every metric as it is printed: name, value, deviation over folds."""
-        of_all, of = self.total.metrics(), headline_titles(self.fit_result.fitted.labels.values)
+        """Every metric as printed: name, value, standard deviation over folds."""
+        values, titles = self.total.metrics(), headline_titles(self.fit_result.fitted.labels.values)
         return [
-            [metric_title(name, of, space), f"{of_all[name]:.4f}", f"{sd:.4f}"]
+            [metric_title(name, titles, space), f"{values[name]:.4f}", f"{sd:.4f}"]
             for name, (_, sd) in fold_statistics(self.folds).items()
         ]
 
@@ -215,7 +214,9 @@ def _fit_weighted_folds(
     encodings = LearnedEncodings.from_sample(sample.pool_rows(), settings.events, prepared.columns)
     samples = [sample.take(np.flatnonzero(sample.fold != fold)) for fold in range(rows.n_folds)] + [sample]
     samples = [train.with_seen_labels().pool_rows() for train in samples]
-    selected = [select_terms(train, settings=settings.model, terms=settings.terms, encodings=encodings) for train in samples]
+    selected = [
+        select_terms(train, settings=settings.model, terms=settings.terms, encodings=encodings) for train in samples
+    ]
     united = unite_plans([plan for plan, _ in selected])
     counted, whole = _count_folds(rows, replace(prepared, plan=united), settings.model, watch)
     each = zip(chain(_sums_without_fold(counted.fold_counts), [whole]), samples, selected, strict=True)
@@ -240,15 +241,15 @@ def _fit_naive_folds(rows: LabelledSource, prepared: PreparedSource, settings: S
 
 
 def _make_folds(source: Source, target: str, fold_by: str | None, n: int, seed: int) -> Folds:
-    """How rows are divided: dealt out by class in their order, or by a key."""
+    """How rows are divided: by class in their order, or by a key."""
     if fold_by is not None:
         if fold_by not in source.columns:
             raise unknown_name_error("column to fold by", fold_by, [name for name in source.columns if name != target])
         if fold_by == target:
-            raise InputError("the label cannot say the fold: no class would be in two", column=target, value=fold_by)
+            raise InputError("the target cannot be the column to fold by", column=target, value=fold_by)
     elif not source.has_order:
-        what = f"{source.name} has no order in which its rows could be dealt into folds"
-        raise InputError(what, remedy="name a column whose value says the fold of a row: fold_by=... (--fold-by)")
+        problem = f"the rows of {source.name} have no order by which to assign them to folds"
+        raise InputError(problem, remedy="name a column that determines the fold of a row: fold_by=... (--fold-by)")
     return Folds(n, seed, target, fold_by)
 
 
@@ -259,17 +260,21 @@ def _sums_without_fold(parts: list[ModelCounts]) -> Iterator[ModelCounts]:
 
 
 def _rare_class_notes(target: str, folds: Sequence[ModelCounts]) -> list[Note]:
-    """A remark on classes that have fewer rows than there are folds."""
-    held = Counter(label for fold in folds for label, w in zip(fold.labels.values, fold.class_weight, strict=True) if w)
-    few = sorted((label for label, n in held.items() if n < len(folds)), key=lambda label: held[label])
-    if not few:
+    """A note on classes that occur in some folds only."""
+    n_folds = Counter(
+        label for fold in folds for label, w in zip(fold.labels.values, fold.class_weight, strict=True) if w
+    )
+    rare = sorted((label for label, n in n_folds.items() if n < len(folds)), key=lambda label: n_folds[label])
+    if not rare:
         return []
-    if len(few) == 1:
-        what = f"class {few[0]!r} has {formatting.format_count(held[few[0]])}, fewer than the {len(folds)} folds"
+    if len(rare) == 1:
+        problem = (
+            f"class {rare[0]!r} has {formatting.format_count(n_folds[rare[0]])}, fewer than the {len(folds)} folds"
+        )
     else:
-        what = f"classes {formatting.format_list(few, 3)} have fewer rows than the {len(folds)} folds"
-    text = f"{what}: what the scores say of so few rows is chance"
-    return [Note("class-rare", text, target, "leave such rows out, or unite the class with another")]
+        problem = f"classes {formatting.format_list(rare, 3)} have fewer rows than the {len(folds)} folds"
+    text = f"{problem}: scores of so few rows are due to chance"
+    return [Note("class-rare", text, target, "leave such rows out, or merge the class with another")]
 
 
 def _score_folds(
@@ -280,19 +285,18 @@ def _score_folds(
 
     def score(batch: Any) -> list[tuple[int, Scores]]:
         truth, out = TrueClasses.from_batch(whole.labels, batch, rows.weight), []
-        known, w = truth.is_known, truth.weight
-        for f, some, log_posterior in score_by_fold(whole.plan, models, batch):
-            if not known[some].all():
-                some, log_posterior = some[known[some]], log_posterior[known[some]]
-            if len(some):
-                out.append(
-                    (f, Scores.from_log_posterior(log_posterior, truth.codes[some], w if w is None else w[some], rule))
-                )
+        for f, places, log_posterior in score_by_fold(whole.plan, models, batch):
+            is_known = truth.is_known[places]
+            if not is_known.all():
+                places, log_posterior = places[is_known], log_posterior[is_known]
+            if len(places):
+                weight = None if truth.weight is None else truth.weight[places]
+                out.append((f, Scores.from_log_posterior(log_posterior, truth.codes[places], weight, rule)))
         return out
 
     scores: list[Scores | None] = [None] * len(models)
-    for more in threads.map_ahead(score, split_batches(scan.batches, len(whole.labels))):
-        for f, part in more:
-            before = scores[f]
-            scores[f] = part if before is None else before + part
-    return [s for s in scores if s is not None]
+    for parts in threads.map_ahead(score, split_batches(scan.batches, len(whole.labels))):
+        for f, part in parts:
+            total = scores[f]
+            scores[f] = part if total is None else total + part
+    return [total for total in scores if total is not None]

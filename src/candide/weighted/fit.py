@@ -34,9 +34,9 @@ from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.plan import Plan
 from candide.model.settings import Settings, WeightedSettings
 from candide.model.term_weights import TermWeights
-from candide.weighted.training_rows import FurtherRows, TrainingRows
 from candide.weighted.learning import learn_term_weights
 from candide.weighted.selection import LearnedEncodings, select_terms
+from candide.weighted.training_rows import FurtherRows, TrainingRows
 
 __all__ = ["Labels", "Table", "count_sample", "fit_weighted", "partial"]
 

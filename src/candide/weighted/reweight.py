@@ -15,9 +15,9 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.settings import WeightedSettings
 from candide.model.term_weights import TermWeights
-from candide.weighted.training_rows import TrainingRows
 from candide.weighted.fit import count_sample, fit_weighted
 from candide.weighted.learning import learn_term_weights
+from candide.weighted.training_rows import TrainingRows
 
 
 def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is_counted: bool = False) -> FittedModel:

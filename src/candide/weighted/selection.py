@@ -62,7 +62,8 @@ def select_terms(
 ) -> tuple[Plan, TermWeights]:
     """The plan of all terms, and their weights by a sample whose equal rows are pooled.
 
-    ``terms``: "columns" alone, with "interactions", or "all" kinds. ``encodings`` may have been learned before, from more rows; levels are always those of the sample.
+    ``terms``: "columns" alone, with "interactions", or "all" kinds. ``encodings`` may have been learned before, from
+    more rows; levels are always those of the sample.
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
     selector = TermSelector(sample, settings or Settings(), encodings)
