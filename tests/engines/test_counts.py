@@ -135,7 +135,7 @@ def test_rows_are_counted_as_a_model_counts_so_that_both_add(name, tmp_path):
             second, "label", table="t", dialect=name, like=fit_model(first, "label", keep_held_out=False).fitted
         )
     assert "naive" in caught.value.remedy
-    with pytest.raises(InputError, match="like says"):
+    with pytest.raises(InputError, match="like determines"):
         make_counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
 
 

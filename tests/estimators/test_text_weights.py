@@ -13,6 +13,7 @@ import candide as cd
 from candide.data.notes import DataWarning
 from candide.errors import InputError
 from candide.events.text import DEFAULT_TEXT
+from candide.model.settings import WeightedSettings
 
 RNG = np.random.default_rng(0)
 COMMON = np.array([f"word{i}" for i in range(40)])

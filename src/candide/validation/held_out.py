@@ -211,7 +211,7 @@ def can_subtract_folds(sample: Sample, distinct: DistinctRows, counts: ModelCoun
 
 def has_rare_class(sample: Sample, counts: ModelCounts) -> bool:
     """Whether a class has few rows in a sample."""
-    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < LIMITS.class_rows).any())
+    return len(sample.labels) < len(counts.labels) or bool((np.bincount(sample.y) < LIMITS.wide_rows).any())
 
 
 def calibrate_model(fitted: FittedModel, held_out: HeldOutScores, method: str) -> FittedModel:
