@@ -20,29 +20,29 @@ class Registry(Mapping[str, type[T]]):
     """Classes of a package by the names of their modules, which are the names that users and files write."""
 
     def __init__(self, package: str, classes: Mapping[str, str]) -> None:
-        self._package, self._classes = package, classes
+        self._package, self.class_names = package, classes
 
     def __getitem__(self, name: str) -> type[T]:
-        title = self._classes[name]  # first: a name that is not in the table is never imported
+        title = self.class_names[name]  # first: a name that is not in the table is never imported
         return getattr(import_module(f"{self._package}.{name}"), title)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._classes
+        return name in self.class_names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
+        return iter(self.class_names)
 
     def __len__(self) -> int:
-        return len(self._classes)
+        return len(self.class_names)
 
     def name_of(self, cls: type) -> str | None:
         """The name of a class; None where it is not in the table. Nothing is imported for it."""
-        names = (name for name, title in self._classes.items() if title == cls.__name__)
+        names = (name for name, title in self.class_names.items() if title == cls.__name__)
         return next((name for name in names if cls.__module__ == f"{self._package}.{name}"), None)
 
     def get_class(self, name: str) -> Any:
         """A class by its own name: the ``__getattr__`` of the package."""
-        for module, title in self._classes.items():
+        for module, title in self.class_names.items():
             if title == name:
                 return self[module]
         raise AttributeError(f"module {self._package!r} has no attribute {name!r}")
