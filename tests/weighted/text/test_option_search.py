@@ -7,8 +7,7 @@ import pytest
 
 import candide as cd
 from candide.data.documents import Documents
-from candide.distributions.text_weighting import TextWeighting
-from candide.distributions.token_weights import TokenWeights
+from candide.distributions.token_weights import TextWeighting, TokenWeights
 from candide.encoding.tokens import BINARY, PLAIN
 from candide.errors import InputError
 from candide.events.text import DEFAULT_TEXT, Text

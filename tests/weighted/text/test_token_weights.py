@@ -82,7 +82,7 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
     weight = np.random.default_rng(3).uniform(0.5, 2, len(y)) if weighted else None
     _, found = said(Text(sublinear=True), texts, y, 2)
     offset = np.log([0.3, 0.7])
-    learned = token_weights.learn_token_weights(found, offset, weight)
+    [learned] = token_weights.learn_joint_token_weights([found], offset, weight)
     v, g = len(found.group), found.n_groups
     each = np.stack([found.scores(np.eye(v)[j]) for j in range(v)], axis=2)  # (document, class, term)
     often = np.where(np.diff(found.ends) > 0, 1.0 if weight is None else weight, 0.0)  # of no words, none
@@ -117,7 +117,7 @@ def test_classes_of_few_documents_teach_nothing():
     texts, y = [f"word{i} common" for i in range(12)] * 2, np.arange(24) % 12
     _, found = said(DEFAULT_TEXT, texts, y, 12)
     assert not found.is_informative.any()
-    learned = token_weights.learn_token_weights(found, np.log(np.full(12, 1 / 12)))
+    [learned] = token_weights.learn_joint_token_weights([found], np.log(np.full(12, 1 / 12)))
     np.testing.assert_allclose(learned.token_weights.weight, 1.0, atol=1e-6)
     np.testing.assert_allclose(learned.bias, 0.0, atol=1e-9)
 
@@ -125,8 +125,8 @@ def test_classes_of_few_documents_teach_nothing():
 def test_where_to_begin_makes_no_difference():
     texts, y = corpus(4, n=90)
     _, found = said(DEFAULT_TEXT, texts, y)
-    first = token_weights.learn_token_weights(found, np.log(np.ones(3) / 3))
-    again = token_weights.learn_token_weights(found, np.log(np.ones(3) / 3), start=first.token_weights)
+    [first] = token_weights.learn_joint_token_weights([found], np.log(np.ones(3) / 3))
+    [again] = token_weights.learn_joint_token_weights([found], np.log(np.ones(3) / 3), start=[first.token_weights])
     np.testing.assert_allclose(first.contributions, again.contributions, atol=2e-2)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from candide.weighted.text.lbfgs import minimize as least
+from candide.weighted.text.token_weights import minimize as least
 
 
 def counted(value):
