@@ -69,7 +69,7 @@ def test_what_is_applied_is_what_the_tally_makes_of_the_block(name, data):
     encoding, column = drawn(data, name)
     if encoding.block_kind == "documents":
         assert len(encoding.apply(column)) == len(column)
-        assert encoding.apply(column).absent().tolist() == absent(column).tolist()
+        assert encoding.apply(column).absent_mask().tolist() == absent(column).tolist()
         return
     got = encoding.apply(column)
     np.testing.assert_array_equal(got, encoding.tally_values(encoding.read(column)))
@@ -198,7 +198,7 @@ def test_a_tally_of_levels_counts_grids_from_codes_and_grows_coarser_with_them(d
     coarse = tally([grid.coarsen(group) for grid, group in zip(grids, groups, strict=True)])
     got = whole.coarsen(groups)
     assert (got.counts.tolist(), got.offsets.tolist()) == (coarse.counts.tolist(), coarse.offsets.tolist())
-    assert [whole.place(cell) for cell in range(9)] == [(j, k) for j, n in enumerate([4, 3, 2]) for k in range(n)]
+    assert [whole.locate_cell(cell) for cell in range(9)] == [(j, k) for j, n in enumerate([4, 3, 2]) for k in range(n)]
     one = whole.select_features(np.array([2, 0]))
     assert (one.counts[0].tolist(), one.offsets.tolist()) == (
         [*whole.counts[0, 7:9].tolist(), *whole.counts[0, :4].tolist()],

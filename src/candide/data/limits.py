@@ -14,6 +14,7 @@ class SampleLimits:
     rows: int = 20_000  # of a sample: term weights and column types hardly change with more
     wide_rows: int = 2_000  # of a sample of very many columns; as many show the scale of numbers, or score a class
     checked_rows: int = 4_096  # that a fit searches for problems: more would take longer than a small fit
+    audited_rows: int = 50_000  # that a data check reads in a pass of its own: it searches for rare faults
     values: int = 1 << 23  # in the first rows, from which column types are inferred
     documents: int = 100_000  # rows for token weights: tokens are very many,
     text_bytes: int = 1 << 25  # with so many bytes in all: about eight million tokens, which take 300 MB

@@ -73,7 +73,7 @@ def _spread_rows(source: Source, target: str, prepared: PreparedSource, n_rows: 
 
     if prepared.head.num_rows >= n_rows:
         return prepared.head
-    step, start, taken = max(1, -(-n_rows // LIMITS.rows)), 0, []
+    step, start, taken = max(1, -(-n_rows // LIMITS.audited_rows)), 0, []
     for batch in source.batches([target, *map(str, prepared.plan.columns)], 1 << 16):
         taken.append(batch.take(pa.array(np.arange(-start % step, batch.num_rows, step))))
         start += batch.num_rows
