@@ -24,7 +24,9 @@ def rows(n=400, ends=("", "")):
     return {"x": x.round(2), "z": z.round(2), "w": w, "y": np.strings.add(y, np.array(ends)[np.arange(n) % 2])}
 
 
-@pytest.mark.parametrize(("absent", "message"), [(1, "a label is missing"), (2, "2 labels are missing, of which")])
+@pytest.mark.parametrize(
+    ("absent", "message"), [(1, "a label is missing"), (2, "2 labels are missing, this is the first")]
+)
 def test_one_missing_label_is_singular(absent, message):
     X, y = np.zeros((4, 1)), np.array(["a", "b", "a", "b"], object)
     y[:absent] = None

@@ -1,4 +1,4 @@
-"""The published laws hold for every tally, and each finds the mistake that breaks it."""
+"""The published checks hold for every tally, and each finds the mistake that breaks it."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -24,8 +24,8 @@ from candide.testing.events import EVENT_CHECKS
 from candide.testing.tallies import TALLY_CHECKS
 
 
-@pytest.mark.parametrize("name", sorted(set(TALLIES) - {"cells"}))  # its features are sets: tests/laws/test_cells.py
-def test_every_tally_keeps_the_laws(name):
+@pytest.mark.parametrize("name", sorted(set(TALLIES) - {"cells"}))  # its features are sets: tests/tally/test_cells.py
+def test_every_tally_passes_the_checks(name):
     check_tally(name)
 
 
@@ -40,7 +40,7 @@ ENCODINGS = {
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_every_encoding_keeps_the_laws(name):
+def test_every_encoding_passes_the_checks(name):
     kind, encoding, keep = ENCODINGS[name]
     check_tally(kind, encoding, keep)
 
@@ -113,8 +113,8 @@ class OtherTerms(Density):
 
 class Explains(Waiting):
     def _estimate(self, tally, prior, how):
-        law = super()._estimate(tally, prior, how)
-        return OtherTerms(law.log_density, law.params, law.draw)
+        fit = super()._estimate(tally, prior, how)
+        return OtherTerms(fit.log_density, fit.params, fit.draw)
 
 
 class SeesAbsence(Density):
@@ -124,8 +124,8 @@ class SeesAbsence(Density):
 
 class Penalises(Waiting):
     def _estimate(self, tally, prior, how):
-        law = super()._estimate(tally, prior, how)
-        return SeesAbsence(law.log_density, law.params, law.draw)
+        fit = super()._estimate(tally, prior, how)
+        return SeesAbsence(fit.log_density, fit.params, fit.draw)
 
 
 class Remembers(Waiting):
@@ -148,8 +148,8 @@ class Sparse(Waiting):
     accepts_sparse = True
 
     def _estimate(self, tally, prior, how):
-        law = super()._estimate(tally, prior, how)
-        return ForgetsZeros(law.log_density, law.params, law.draw)
+        fit = super()._estimate(tally, prior, how)
+        return ForgetsZeros(fit.log_density, fit.params, fit.draw)
 
 
 class NeverItself(Waiting):
@@ -166,22 +166,22 @@ MISTAKES = {
     Moody: "chunks add up to the whole",
     Overwrites: "estimating leaves the tally as it is",
     Underflows: "scores are finite",
-    Explains: "terms add up to log_prob",
+    Explains: "contributions add up to log_prob",
     Penalises: "an absent value adds nothing",
-    Remembers: "held-out terms",
+    Remembers: "held-out contributions",
     Optimist: "evidence is the product",
     Sparse: "sparse rows are counted and scored as dense ones",
     NeverItself: "saved or pickled, it is the same",
 }
 
 
-def test_an_own_event_model_keeps_the_laws():
+def test_a_custom_event_model_passes_the_checks():
     check_event(Waiting())
     check_event(Waiting, lambda rng, y: rng.exponential(1.0 + y))
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.__name__)
-def test_a_law_of_event_models_finds_its_mistake(mistake):
+def test_a_check_of_event_models_finds_its_mistake(mistake):
     with pytest.raises(AssertionError, match=rf"waiting: {MISTAKES[mistake]}.*: fails on "):
         check_event(mistake(), prior=Gamma(1.5, 0.4))
 
@@ -283,7 +283,7 @@ TALLY_MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", TALLY_MISTAKES, ids=lambda m: m.__name__)
-def test_a_law_of_tallies_finds_its_mistake(mistake):
+def test_a_check_of_tallies_finds_its_mistake(mistake):
     with pytest.raises(AssertionError, match=rf"{mistake.__name__}: {TALLY_MISTAKES[mistake]}.*: fails on "):
         check_tally(mistake)
 
@@ -394,29 +394,29 @@ ENGINE_MISTAKES = {
 
 
 @pytest.mark.parametrize("name", ENGINE_MISTAKES)
-def test_a_law_of_engines_finds_its_mistake(name):
-    engine, law = ENGINE_MISTAKES[name]
-    with pytest.raises(AssertionError, match=f"careless: {law}.*: fails on "):
+def test_a_check_of_engines_finds_its_mistake(name):
+    engine, check = ENGINE_MISTAKES[name]
+    with pytest.raises(AssertionError, match=f"careless: {check}.*: fails on "):
         check_engine(engine)
 
 
-@pytest.mark.parametrize("law", LARGE_CHECKS)
-def test_a_larger_table_finds_a_mistake(law):
+@pytest.mark.parametrize("check", LARGE_CHECKS)
+def test_a_larger_table_finds_a_mistake(check):
     with pytest.raises(AssertionError):
-        law(EngineTrial(Careless(Shortens), lambda table: table, *LARGE_CHECKS[law](0)))
+        check(EngineTrial(Careless(Shortens), lambda table: table, *LARGE_CHECKS[check](0)))
 
 
 @pytest.mark.parametrize(
-    ("laws", "mistakes"),
+    ("checks", "mistakes"),
     [
         (EVENT_CHECKS, MISTAKES.values()),
         (TALLY_CHECKS, TALLY_MISTAKES.values()),
-        (ENGINE_CHECKS, [law for _, law in ENGINE_MISTAKES.values()]),
+        (ENGINE_CHECKS, [check for _, check in ENGINE_MISTAKES.values()]),
     ],
     ids=["events", "tallies", "engines"],
 )
-def test_every_law_has_its_mistake(laws, mistakes):
-    stated = {law.__doc__.partition(".")[0].lower() for law in laws}
+def test_every_check_has_its_mistake(checks, mistakes):
+    stated = {check.__doc__.partition(".")[0].lower() for check in checks}
     found = {text for text in stated for mistake in mistakes if text.startswith(mistake.lower())}
     of_tallies = {"subtracting gives back", "a weight is so many copies, and none is none"}  # a mistake of theirs
     of_kernels = {"the number of threads does not matter"}

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from candide import errors, evaluate, events, plot, priors
     from candide.estimators.bayes_classifier import BayesClassifier
-    from candide.estimators.dropins.bernoulli import BernoulliNB
     from candide.estimators.dropins.categorical import CategoricalNB
+    from candide.estimators.dropins.discrete import BernoulliNB, ComplementNB, MultinomialNB
     from candide.estimators.dropins.gaussian import GaussianNB
-    from candide.estimators.dropins.multinomial import ComplementNB, MultinomialNB
     from candide.estimators.factory import fit, load
-    from candide.estimators.gaussian_bayes import GaussianBayes
-    from candide.estimators.naive_bayes import NaiveBayes
+    from candide.estimators.naive_bayes import GaussianBayes, NaiveBayes
     from candide.estimators.text import TextNB
     from candide.model.policy import Policy
 
@@ -31,12 +29,12 @@ __version__ = "0.1.0"
 # imports no more than the model needs.
 _HOME = {
     "BayesClassifier": "candide.estimators.bayes_classifier",
-    "BernoulliNB": "candide.estimators.dropins.bernoulli",
+    "BernoulliNB": "candide.estimators.dropins.discrete",
     "CategoricalNB": "candide.estimators.dropins.categorical",
-    "ComplementNB": "candide.estimators.dropins.multinomial",
-    "GaussianBayes": "candide.estimators.gaussian_bayes",
+    "ComplementNB": "candide.estimators.dropins.discrete",
+    "GaussianBayes": "candide.estimators.naive_bayes",
     "GaussianNB": "candide.estimators.dropins.gaussian",
-    "MultinomialNB": "candide.estimators.dropins.multinomial",
+    "MultinomialNB": "candide.estimators.dropins.discrete",
     "NaiveBayes": "candide.estimators.naive_bayes",
     "Policy": "candide.model.policy",
     "TextNB": "candide.estimators.text",

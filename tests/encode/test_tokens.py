@@ -19,7 +19,7 @@ from candide.encoding import tokens as text
 from candide.encoding.tokens import Tokens, count_tokens, tokenize
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import hash_to_bucket
+from candide.kernels.text_reference import hash_to_bucket
 
 CORPORA = ["sms_spam", "newsgroups20", "reuters_r8", "sentence_polarity"]
 NASTY = [

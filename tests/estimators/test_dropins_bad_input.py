@@ -276,7 +276,7 @@ def test_a_threshold_cannot_change_within_a_stream():
 
 
 def test_shares_above_one_are_refused():
-    with pytest.raises(InputError, match="shares of a yes are from 0 to 1"):
+    with pytest.raises(InputError, match="fractions of a yes must lie between 0 and 1"):
         ours("BernoulliNB", binarize=None).fit([[3.0], [0.0]], [0, 1])
 
 

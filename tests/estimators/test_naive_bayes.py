@@ -282,7 +282,7 @@ def test_complement_has_no_density(events):
     y = ["x", "x", "y", "y"]
     X = X if isinstance(events, dict) else {name: X[name] for name in "ab"}
     model = cd.NaiveBayes(events).fit(X, y)
-    with pytest.raises(CandideError, match="NaiveBayes has no density: the scores of complement are no log-prob"):
+    with pytest.raises(CandideError, match="NaiveBayes has no density: the scores of complement are not log-prob"):
         model.log_density(X)
     scored = model.predict_table(X).to_pydict()
     assert scored["log_density"] == [None] * 4

@@ -141,8 +141,8 @@ def _show_scored(predict: Callable[..., Any], output: str | None, as_json: bool)
 )
 @click.option(
     "--by",
-    type=click.Choice(["voice", "column"]),
-    default="voice",
+    type=click.Choice(["term", "column"]),
+    default="term",
     show_default=True,
     help="Show joint terms as they are, or divide each among its columns that are not missing.",
 )

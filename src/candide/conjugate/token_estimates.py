@@ -17,7 +17,7 @@ from candide.distributions.documents import TokenCells
 from candide.distributions.polya_documents import PolyaDocuments
 from candide.distributions.token_scores import TokenScores
 from candide.encoding.tokens import BINARY, Tokens, token_rows
-from candide.kernels.text_twin import occurrence_weights
+from candide.kernels.text_reference import occurrence_weights
 from candide.tally import TokenCounts
 from candide.tally.token_counts import sum_by_index
 

@@ -283,7 +283,7 @@ class PerTokenForm(ScoreForm):
     def inputs(self, block: Any) -> Any:
         from scipy.sparse import csr_array
 
-        from candide.kernels.text_twin import occurrence_weights
+        from candide.kernels.text_reference import occurrence_weights
 
         times_, place, ends = self.distribution.token_rows(block)
         counts, which = np.unique(times_, return_inverse=True)

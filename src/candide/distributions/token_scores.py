@@ -29,7 +29,7 @@ from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.encoding.tokens import COUNT_MODES, Tokens, score_documents
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import occurrence_weights
+from candide.kernels.text_reference import occurrence_weights
 
 if TYPE_CHECKING:
     from candide.distributions.pairs import LevelComparison

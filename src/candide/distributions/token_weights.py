@@ -24,7 +24,7 @@ from candide.distributions.arrays import ArraySource, read_array
 from candide.encoding.tokens import COUNT_MODES
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import join_keys, split_keys
+from candide.kernels.text_reference import join_keys, split_keys
 from candide.tally import sorted_keys
 
 _COUNT_MODE_TEXT = {-1: "", **{value: f"{name} counts" for name, value in COUNT_MODES.items()}}

@@ -31,7 +31,7 @@ from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.distributions.token_scores import TokenScores
 from candide.encoding.tokens import Tokens, score_documents
 from candide.errors import InputError
-from candide.kernels.text_twin import occurrence_weights
+from candide.kernels.text_reference import occurrence_weights
 
 if TYPE_CHECKING:
     from candide.distributions.score_form import UnavailableForm

@@ -26,8 +26,8 @@ from candide.encoding.base import Encoding
 from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.kernels import text as kernel
 from candide.kernels import threads
-from candide.kernels.text_twin import BINARY, PLAIN, SUBLINEAR, split_keys
-from candide.kernels.text_twin import TokenKernel as Twin
+from candide.kernels.text_reference import BINARY, PLAIN, SUBLINEAR, split_keys
+from candide.kernels.text_reference import TokenKernel as Twin
 
 COUNT_MODES = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}
 ANALYZERS = ("word", "char", "char_wb")  # what a term is a run of: words, characters, characters within a word

@@ -1,7 +1,7 @@
-"""Classifier: what every estimator here is. Rows are read and counted; all else is asked of what was counted.
+"""Classifier: the base of every estimator. It counts rows; everything else is derived from the counts.
 
-A concrete one says how it reads rows (``_read``, ``_alike``), what it counts (``_plan``, ``_event``) and how counts
-become a model (``_settings``); its verbs are these.
+A concrete classifier defines how it reads rows (``_read``, ``_match_columns``), what it counts (``_plan``, ``_event``)
+and how counts become a model (``_settings``).
 """
 
 import os
@@ -21,7 +21,7 @@ from candide.data.table import Name, Table
 from candide.engines.table_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
 from candide.errors import InputError
 from candide.estimators.classifier_methods import GenerativeClassifier
-from candide.estimators.locking import lock_of
+from candide.estimators.sklearn_contract import lock_of
 from candide.estimators.validation import (
     check_params,
     checked_labels,
@@ -41,22 +41,22 @@ if TYPE_CHECKING:
 
 
 class Classifier(GenerativeClassifier):
-    """A classifier that knows p(class) and p(x | class), from counts that add."""
+    """A generative classifier, p(class) and p(x | class), from counts that add."""
 
     feature_names_in_: NDArray
-    _columns: tuple[Name, ...] | None  # of the rows it was fitted on; None: a file does not say
+    _columns: tuple[Name, ...] | None  # of the rows it was fitted to; None: not in its file
     _record_name: str = ""  # the name of its class in files
-    _first_rows: "FirstRows | None" = None  # of a stream, while they may be read in another way
-    _record_defaults: Mapping[str, Any] = MappingProxyType({})  # what a file means that does not name a parameter
+    _first_rows: "FirstRows | None" = None  # of a stream, while later rows may change their column types
+    _record_defaults: Mapping[str, Any] = MappingProxyType({})  # parameters that a file may leave out
 
-    # What a kind of classifier gives.
+    # What a kind of classifier defines.
 
     def _plan(self, table: Table) -> Plan:
         """Which columns are counted as what."""
         raise NotImplementedError
 
     def _event(self) -> EventModel | None:
-        """The event model of all columns, where there is one for all whatever they hold."""
+        """The event model of all columns, where the parameters fix it."""
         return None
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
@@ -73,10 +73,10 @@ class Classifier(GenerativeClassifier):
         return Labels.from_values(y)
 
     def _declared_classes(self, classes: Any) -> Labels | None:
-        """The classes that ``partial_fit`` is told of beforehand."""
+        """The classes declared to ``partial_fit``."""
         raise NotImplementedError
 
-    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
+    def _stream_labels(self, y: NDArray, declared: Labels | None) -> Labels:
         """The classes of more rows."""
         raise NotImplementedError
 
@@ -85,15 +85,13 @@ class Classifier(GenerativeClassifier):
         return NO_FORMATS
 
     def _notes(self, table: Table, plan: Plan) -> list[Note]:
-        """What a person should see of the rows."""
+        """Notes on the rows for the user."""
         return []
 
     # Counting.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count the rows of ``X`` under their labels, forgetting what was counted before.
-
-        ``sample_weight`` says how often each row counts; 0 leaves it out.
+        """Count the rows of ``X`` under their labels, replacing earlier counts; a row of weight 0 is left out.
 
         >>> import candide as cd
         >>> cd.NaiveBayes().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).classes_.tolist()
@@ -115,11 +113,11 @@ class Classifier(GenerativeClassifier):
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
 
         The event "binned" is the exception: its grid is that of the first call, and all counts decide the bins.
-        Up to 20,000 rows are kept in memory while later rows may change the kind of a column that ``events`` does not
+        Up to 20,000 rows are kept in memory while later rows may change the type of a column that ``events`` does not
         declare. They are not saved or pickled.
 
-        Classes and levels may come at any time, and ``classes`` may announce them; scikit-learn's five want every class
-        announced at the first call.
+        New classes and levels may appear in any call, and ``classes`` may declare them; the scikit-learn drop-ins
+        require every class to be declared in the first call.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().partial_fit([[1.0], [2.0]], ["a", "a"]).partial_fit([[8.0]], ["b"])
@@ -128,14 +126,14 @@ class Classifier(GenerativeClassifier):
         """
         with lock_of(self):
             check_params(self)
-            announced = self._declared_classes(classes)
+            declared = self._declared_classes(classes)
             first = not hasattr(self, "fitted_")
             table = self._read(X) if first else self._match_columns(self._read(X), self.counts_.plan)
             y, weight = self._check_labels_and_weights(table, y, sample_weight)
-            labels = self._stream_labels(y, announced)
+            labels = self._stream_labels(y, declared)
             if first:
                 names = feature_names(table.names)
-                if announced is None:
+                if declared is None:
                     self._check_number_of_classes(y, labels)
                 fitted = self._fit_rows(table, y, weight, labels)
                 dtype = y.dtype if classes is None else np.asarray(classes).dtype
@@ -145,7 +143,7 @@ class Classifier(GenerativeClassifier):
             return self._count_more(table, y, weight, labels)
 
     def _count_more(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Self:
-        """Count rows after the first chunk; all rows again if these change the kind of a column."""
+        """Count rows after the first chunk; all rows again if these change the type of a column."""
         before = self._first_rows
         rows = before.append(table, y, weight, self._formats) if before is not None and before.has_rows else before
         if before is not None and rows is not None and before.has_changed_schema(rows):
@@ -153,23 +151,23 @@ class Classifier(GenerativeClassifier):
             fitted = self._fit_rows(rows.table, rows.y, rows.weight, labels)
         else:
             plan, table = self._plan_for_more_rows(), read_as_fitted(self.fitted_, table)
-            census = self._count(table, y, weight, plan, labels)
+            counts = self._count(table, y, weight, plan, labels)
             notes.issue_warnings(self._notes(table, plan), stacklevel=3)
-            fitted = self._relearn_if_due(self.fitted_.add_counts(census), table, y, weight)
+            fitted = self._relearn_if_due(self.fitted_.add_counts(counts), table, y, weight)
         notes.issue_warnings(() if rows is None else rows.notes(), stacklevel=3)
         self._replace_counts(fitted)
         self._first_rows = rows if rows is not None and rows.undecided and rows.has_rows else None
         return self
 
     def _start_first_rows(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
-        """The first rows, where they alone cannot say what every column is; else None."""
+        """The first rows, where they do not settle the type of every column; else None."""
         return None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take away rows counted earlier, as if they had never been seen.
+        """Subtract rows counted earlier, as if they had never been seen.
 
-        Classes and levels of which nothing is left are forgotten, unless ``classes`` or ``class_prior`` named them.
-        Rows that the counts rule out are an error; counts cannot prove that a row was counted.
+        Classes and levels without remaining rows are dropped, unless ``classes`` or ``class_prior`` declared them. Rows
+        that the counts rule out are an error; counts cannot prove that a row was counted.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -186,30 +184,29 @@ class Classifier(GenerativeClassifier):
             return self
 
     def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
-        """What is fitted to the first rows. An estimate that cannot be had is an error, before anything is changed."""
+        """The model of the first rows; an impossible estimate is an error before anything is changed."""
         formats = self._formats(table)
         table = formats.parse_table(table)
         plan = self._plan(table)
-        census = self._count(table, y, weight, plan, labels)
-        known = formats.model_record(census.plan.columns, table.dates, table.times)
-        fitted = replace(self._build_fitted(census, len(table.names)), **known)
-        if census.class_weight.all():  # a class whose rows weigh nothing, or that is announced, may get rows later
+        counts = self._count(table, y, weight, plan, labels)
+        reading = formats.model_record(counts.plan.columns, table.dates, table.times)
+        fitted = replace(self._build_fitted(counts, len(table.names)), **reading)
+        if counts.class_weight.all():  # a class of weight 0, or a declared one, may get rows later
             self._check_estimate(fitted)
         notes.issue_warnings([*formats.notes, *self._notes(table, plan)], stacklevel=3)
         return fitted
 
     def _relearn_if_due(self, fitted: FittedModel, table: Table, y: NDArray, weight: Floats | None) -> FittedModel:
-        """What is fitted once more rows are counted, which are at hand."""
+        """The model once more rows are counted, from which weights may be learned again."""
         return fitted
 
     def _check_labels_and_weights(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
-        """Labels and weights of rows to count."""
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s)", remedy="pass rows to count")
         return checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
 
     def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
-        """Refuse labels that are a quantity or an identifier, by the rule of ``candide.fit``."""
+        """Refuse labels that are a quantity or an identifier, as ``candide.fit`` does."""
         if len(labels) > MAX_CLASSES:
             from candide.data.limits import LIMITS
 
@@ -222,7 +219,7 @@ class Classifier(GenerativeClassifier):
         return self.counts_.plan
 
     def _build_fitted(self, counts: ModelCounts, n_features: int, previous: FittedModel | None = None) -> FittedModel:
-        """Counts under the parameters of this estimator, with what is known beside those before."""
+        """Counts under the parameters of this estimator, with what else the previous model holds."""
         parts = tuple(replace(part, event=self._event_of(part) or part.event) for part in counts.plan.parts)
         if any(part.event != other.event for part, other in zip(parts, counts.plan.parts, strict=True)):
             counts = replace(counts, plan=Plan(counts.plan.columns, parts))
@@ -233,16 +230,16 @@ class Classifier(GenerativeClassifier):
         return replace(previous.with_counts(counts), settings=settings, estimator=record)
 
     def _event_of(self, part: PlanPart) -> EventModel | None:
-        """The event model that the parameters mean for a part; None: that of the part."""
+        """The event model of a part by the parameters; None: that of the plan."""
         return self._event()
 
     def _record_params(self, plan: Plan) -> dict[str, Any]:
-        """The parameters for the record of the estimator: of an own class, those of the class it inherits from."""
+        """The parameters to store; of a user's subclass, those of the class it inherits from."""
         ours = next(cls for cls in type(self).__mro__ if "_record_name" in vars(cls))
         return {name: freeze(getattr(self, name)) for name in ours._get_param_names()}  # type: ignore[attr-defined]
 
     def _check_estimate(self, fitted: FittedModel) -> None:
-        """An estimate that cannot be had is an error now."""
+        """Raise the error of an impossible estimate now."""
         fitted.model  # noqa: B018
 
     def _set_fitted(
@@ -267,7 +264,7 @@ class Classifier(GenerativeClassifier):
 
     @property
     def counts_(self) -> ModelCounts:
-        """What was counted: labels, class weights and one tally a block of columns.
+        """The counts: labels, class weights and one tally a block of columns.
 
         >>> import candide as cd
         >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).counts_.class_weight.tolist()
@@ -291,7 +288,7 @@ class Classifier(GenerativeClassifier):
         return self._copy_with(self._checked_fitted - part._checked_fitted) if self._can_add(part) else NotImplemented
 
     def scale(self, factor: float) -> Self:
-        """The classifier in which every row so far counts ``factor`` times: forgetting, at 0.99 a day, say.
+        """The classifier in which every row so far counts ``factor`` times, for example 0.99 a day.
 
         >>> import candide as cd
         >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).scale(0.5).class_count_.tolist()
@@ -301,7 +298,6 @@ class Classifier(GenerativeClassifier):
 
     @property
     def _checked_fitted(self) -> FittedModel:
-        """What is fitted, with its counts."""
         self._check_fitted()
         return self.fitted_
 
@@ -310,8 +306,8 @@ class Classifier(GenerativeClassifier):
         other = self._unfitted().set_params(**params)
         check_params(other)
         fitted = other._build_fitted(changed.counts, self.n_features_in_, changed)
-        if len(fitted.labels):  # where nothing is left, something may be added
-            fitted.model  # noqa: B018  an estimate that cannot be had is an error now
+        if len(fitted.labels):  # an empty model may be added to
+            fitted.model  # noqa: B018  an impossible estimate is an error now
         names = getattr(self, "feature_names_in_", None)
         return other._set_fitted(fitted, classes_array(fitted.labels, self.classes_.dtype), self._columns, names)
 
@@ -325,12 +321,12 @@ class Classifier(GenerativeClassifier):
         provenance: Mapping[str, str] | None = None,
         force: bool = False,
     ) -> None:
-        """Keep the model in a file; ``candide.load`` makes the same estimator of it.
+        """Save the model in a file; ``candide.load`` restores the same estimator.
 
         ``detail`` is "tally" (default: the counts, so that the file can be merged, updated and estimated again),
-        "score" (parameters alone: it predicts) or "explain" (and how much each column tells); ``provenance`` is text
-        by name that is kept with it, such as a date. A file that is there is replaced if it is a model; another one by
-        ``force`` only.
+        "score" (parameters alone, for predictions) or "explain" (and the importance of each column); ``provenance`` is
+        text by name to store with it, such as a date. An existing file that is not a model is overwritten only with
+        ``force``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -344,7 +340,7 @@ class Classifier(GenerativeClassifier):
 
         self._check_fitted()
         fitted = self.fitted_
-        if fitted.estimator is None or fitted.estimator.name != self._record_name:  # made of counts from elsewhere
+        if fitted.estimator is None or fitted.estimator.name != self._record_name:  # made from counts
             plan = fitted.counts.plan if fitted.has_counts else fitted.plan
             record = EstimatorRecord(self._record_name, self._record_params(plan), self.n_features_in_)
             fitted = replace(fitted, estimator=record)
@@ -352,7 +348,7 @@ class Classifier(GenerativeClassifier):
 
     @classmethod
     def from_fitted(cls, fitted: FittedModel) -> Self:
-        """The estimator of counts that one of this class made: read from a file, say.
+        """The estimator of a fitted model that this class made, for example one read from a file.
 
         >>> import candide as cd
         >>> model = cd.GaussianBayes("tied").fit([[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"])
@@ -361,19 +357,19 @@ class Classifier(GenerativeClassifier):
         """
         record = fitted.estimator
         if record is None or record.name != cls._record_name:
-            raise InputError(f"these counts were not made by {cls.__name__}", remedy="use NaiveBayes.of for them")
+            raise InputError(f"these counts were not made by {cls.__name__}", remedy="use NaiveBayes.from_fitted")
         return cls(**{**cls._record_defaults, **record.params})._adopt_fitted(fitted)
 
     def _adopt_fitted(self, fitted: FittedModel) -> Self:
-        """This estimator of counts that were made under its parameters; an error where they were not."""
+        """This estimator with a fitted model; an error unless that was made under its parameters."""
         plan, record = fitted.counts.plan if fitted.has_counts else fitted.plan, fitted.estimator
         n_features = len(plan.columns) if record is None else record.n_features
         settings = self._settings(fitted.labels, n_features)
         if any(self._event_of(part) not in (None, part.event) for part in plan.parts) or (
             freeze(vars(settings)) != freeze(vars(fitted.settings))
         ):
-            raise InputError(f"these counts were not made by {self!r}", remedy="use NaiveBayes.of for them")
+            raise InputError(f"these counts were not made by {self!r}", remedy="use NaiveBayes.from_fitted")
         columns: tuple[Name, ...] | None = plan.columns
-        if len(plan.columns) != n_features:  # of columns left out a file keeps no names
+        if len(plan.columns) != n_features:  # a file does not store the names of unused columns
             columns = tuple(range(n_features)) if all(isinstance(name, int) for name in plan.columns) else None
         return self._set_fitted(fitted, fitted.labels.array, columns, feature_names(plan.columns))

@@ -1,4 +1,4 @@
-"""What is asked of a fitted classifier: predictions, densities, forms, reasons, samples."""
+"""Methods of a fitted classifier: predictions, densities, exports, explanations, samples."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class GenerativeClassifier(Estimator):
         raise NotImplementedError
 
     def _read_again(self, X: Any, plan: Plan) -> Table:
-        """More rows, which must have the columns of a plan, as those that were counted were read."""
+        """More rows, which must have the columns of a plan, read as those that were counted."""
         return read_as_fitted(self.fitted_, self._match_columns(self._read(X), plan))
 
     def _read_to_score(self, X: Any, stacklevel: int) -> Table:  # of warnings on the rows
@@ -61,23 +61,18 @@ class GenerativeClassifier(Estimator):
         blocks = self._blocks(X)
         if blocks[0].shape[0] == 0:
             return method(self._model(), [np.empty((0, 0))] * len(blocks))
-        strangers = UnseenValues(self.fitted_.plan)
-        strangers.observe(blocks)
-        notes.issue_warnings(strangers.notes(), stacklevel=3)
-        return apply_model(
-            method,
-            self._model(),
-            [part.columns for part in self.fitted_.plan.parts],
-            blocks,
-            self._value_error_factory(X),
-        )
+        unseen = UnseenValues(self.fitted_.plan)
+        unseen.observe(blocks)
+        notes.issue_warnings(unseen.notes(), stacklevel=3)
+        columns = [part.columns for part in self.fitted_.plan.parts]
+        return apply_model(method, self._model(), columns, blocks, self._value_error_factory(X))
 
     def _value_error_factory(self, X: Any) -> Callable[[Any, Block], InputError]:
-        """What says where a block holds a value that this classifier does not take."""
+        """What makes the error for a value of a block that this classifier does not accept."""
         return not_finite_error
 
     def predict(self, X: Any) -> NDArray:
-        """The class of each row: the most probable one, or what the policy says (``with_policy``), None if left open.
+        """The class of each row: the most probable one, or that of the policy (``with_policy``); None: abstained.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -107,14 +102,14 @@ class GenerativeClassifier(Estimator):
         return other
 
     def adapt(self, source: Any, **reading: Any) -> Self:
-        """A copy for the shares that the classes have in new rows without labels, which EM finds (Saerens, 2002).
+        """A copy with the class prior re-estimated from unlabelled rows by EM (Saerens et al. 2002).
 
-        ``source`` is any source; :func:`candide.decisions.prior_shift` tells the shares, and how sure they are.
+        ``source`` is any source; :mod:`candide.decisions.prior_shift` gives the proportions with their uncertainty.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0]}, ["low"] * 3 + ["top"] * 3)
         >>> later = model.adapt({"x": [1.0, 2.0, 3.0, 9.0] * 25})
-        >>> {label: round(share, 2) for label, share in later.fitted_.policy.class_prior.items()}
+        >>> {label: round(p, 2) for label, p in later.fitted_.policy.class_prior.items()}
         {'low': 0.75, 'top': 0.25}
         """
         from candide.decisions.prior_shift import adapt_prior
@@ -136,10 +131,9 @@ class GenerativeClassifier(Estimator):
         return self._apply(Model.posterior, X)
 
     def predict_interval(self, X: Any, level: float = 0.95, *, draws: int = 200, random_state: int = 0) -> NDArray:
-        """Between which values p(class | x) lies, (rows, classes, 2), for all that the counts leave open.
+        """Credible intervals of p(class | x), (rows, classes, 2), from draws of the parameters' posterior.
 
-        By drawing the parameters of every law from their posterior, under the model's own assumptions. A weighted model
-        has no such posterior, and an error says so.
+        They hold under the model's own assumptions. A weighted model has no such posterior: an error.
 
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [3.0], [6.0], [8.0], [9.0]] * 5, ["low", "low", "low", "top", "top", "top"] * 5
@@ -170,7 +164,7 @@ class GenerativeClassifier(Estimator):
         return self._apply(Model.log_posterior, X)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray:
-        """log p(x, class), (rows, classes): the score before it is normalised.
+        """log p(x, class), (rows, classes): the score before normalisation.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -181,7 +175,7 @@ class GenerativeClassifier(Estimator):
         return self._apply(Model.joint_log_likelihood, X)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,): low where the model has seen nothing like the row. Complement has none: an error.
+        """log p(x), (rows,): low for rows unlike the training rows. Complement has no density: an error.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -191,7 +185,7 @@ class GenerativeClassifier(Estimator):
         """
         self._check_fitted()
         if any(not part.event.has_density for part in self.fitted_.plan.parts):
-            what = f"{type(self).__name__} has no density: the scores of complement are no log-probabilities"
+            what = f"{type(self).__name__} has no density: the scores of complement are not log-probabilities"
             raise InputError(what, remedy="use multinomial")
         return self._apply(Model.log_density, X)
 
@@ -206,12 +200,12 @@ class GenerativeClassifier(Estimator):
         intervals: float | None = None,
         **reading: Any,
     ) -> Any:
-        """Score any source in a stream: into a file (the number of rows comes back), or into an Arrow table.
+        """Score any source in batches into a file (returns the number of rows) or an Arrow table.
 
         The columns are those of ``keep``, then ``prediction``, ``p_<class>`` for every class, and ``log_density``,
-        which is empty where columns are weighted: a weighted score is no density. ``policy`` decides, where given;
-        ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high`` of every class.
-        A file is not written over one that is read, nor over one that holds no predictions, but by ``force``.
+        which is empty for weighted models: a weighted score is not a density. ``policy`` decides, where given;
+        ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high``. A file that is read is never overwritten, and
+        one that does not hold predictions only with ``force``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -228,8 +222,8 @@ class GenerativeClassifier(Estimator):
     def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> "str | bytes":
         """The model as a file that scores rows without Candide: ``to`` is "js", "python" or "onnx".
 
-        Its text, or of ONNX its bytes, comes back, and is written into ``out`` if that is given; over a file that was
-        not exported by ``force`` only. Its probabilities are those of ``predict_proba``.
+        Returns its text (of ONNX its bytes), and writes it into ``out`` where given; a file that is not an export is
+        overwritten only with ``force``. Its probabilities are those of ``predict_proba``.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
@@ -244,14 +238,12 @@ class GenerativeClassifier(Estimator):
         return export_model(self.fitted_, to, out, force=force)
 
     def to_onnx(self) -> Any:
-        """The model as an ``onnx.ModelProto``, a graph of standard operations on doubles with one input a column.
-
-        Its bytes, which onnxruntime loads, are ``export("onnx")``.
+        """The model as an ``onnx.ModelProto`` with one input a column; its bytes are ``export("onnx")``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
         >>> graph = cd.NaiveBayes().fit(X, y).to_onnx().graph
-        >>> [one.name for one in graph.input], [one.name for one in graph.output]
+        >>> [node.name for node in graph.input], [node.name for node in graph.output]
         (['age', 'job'], ['label', 'probabilities'])
         """
         from candide.export.onnx import build_onnx_model
@@ -260,7 +252,7 @@ class GenerativeClassifier(Estimator):
         return build_onnx_model(self.fitted_)
 
     def to_sql(self, dialect: str, table: str, *, keep: Sequence[str] = ()) -> str:
-        """The model as one SELECT: the label and the probabilities of every row of a table, where the table is.
+        """The model as one SELECT that returns the label and the probabilities of every row of a table.
 
         ``dialect`` is "duckdb", "postgres", "spark", "sqlite", "snowflake", "bigquery", "clickhouse", "mysql",
         "trino" or "tsql"; ``keep`` names columns of the table to pass through, such as a key.
@@ -280,10 +272,10 @@ class GenerativeClassifier(Estimator):
     # Explaining.
 
     def linear(self) -> "LinearForm":
-        """The classifier as weights and a bias, where its score is linear: ``w . x + b > 0`` says what it predicts.
+        """The classifier as weights and an intercept, where its score is linear: it predicts by ``w . x + b > 0``.
 
-        Gaussian columns need a variance that the classes share; other columns any estimate but "predictive" (for
-        categories that too). Where the score is not linear an error says why, and what to change.
+        Gaussian columns need a variance shared by the classes; other columns any estimate except "predictive" (which
+        is allowed for categories). Where the score is not linear an error names the reason and the remedy.
 
         >>> import candide as cd
         >>> shared = cd.events.Gaussian(covariance="tied-diagonal")  # means 1 and 5, variance 1
@@ -298,7 +290,7 @@ class GenerativeClassifier(Estimator):
         return build_linear_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
 
     def quadratic(self) -> "QuadraticForm":
-        """The classifier as squares, weights and a bias: Gaussian columns may have a variance in each class.
+        """The classifier as squares, weights and an intercept: Gaussian columns may have a variance in each class.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes("gaussian", estimate="mle").fit([[0.0], [2.0], [3.0], [7.0]], ["a", "a", "b", "b"])
@@ -311,7 +303,7 @@ class GenerativeClassifier(Estimator):
         return build_quadratic_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
 
     def feature_scores(self) -> "FeatureScores":
-        """How much each column tells of the class, strongest first, from the counts: evidence, information, a test.
+        """The association of each column with the class, strongest first: evidence, information and a test.
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5], "b": ["x", "y", "x", "y"]}, [0, 0, 1, 1])
@@ -323,10 +315,10 @@ class GenerativeClassifier(Estimator):
         self._check_fitted()
         return score_model_features(self.fitted_)
 
-    def explain(self, X: Any, by: str = "voice") -> "list[Decision]":
-        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+    def explain(self, X: Any, by: str = "term") -> "list[Decision]":
+        """Why each row has its class: contributions to its log-odds against the runner-up, strongest first.
 
-        Columns that are modelled together speak together; ``by="column"`` divides what they say among them.
+        Columns that are modelled together are one term; ``by="column"`` divides its contribution among them.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -354,12 +346,11 @@ class GenerativeClassifier(Estimator):
         force: bool = False,
         **reading: Any,
     ) -> Any:
-        """One page to look at and to send: into a file (its size in bytes comes back), or as text that notebooks show.
+        """An HTML report in one file (returns its size in bytes), or as text that notebooks display.
 
-        It shows what the model listens to and, judged on ``data`` whose labels are known in the column ``target``, how
-        good it is, which rows surprised it and what may be wrong with the table. What cannot be made is left out, and
-        the page says so. ``whole`` leaves nothing out, however large the page grows.
-        A file that is no report of Candide's is not written over, but by ``force``.
+        It shows the terms by importance and, for ``data`` with labels in the column ``target``, performance, the
+        largest errors and data warnings. Parts that cannot be made are left out with a note. ``full`` includes every
+        term, however large the page. A file that is not a report is overwritten only with ``force``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
@@ -381,13 +372,13 @@ class GenerativeClassifier(Estimator):
         return html.PageText(made.text) if out is None else write_report(made, None, out, data, force=force).size_bytes
 
     def _html_summary(self) -> str:
-        """What it was fitted to, and its strongest voices."""
+        """The training data in figures, and the strongest terms."""
         from candide.report.summary.models import render_model_html
 
         return render_model_html(repr(self), self.fitted_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the model: an array if it was fitted on one, else columns, dates as dates.
+        """Rows and labels drawn from the model: an array if it was fitted to one, else columns, dates as dates.
 
         >>> import candide as cd
         >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)
@@ -401,6 +392,6 @@ class GenerativeClassifier(Estimator):
             for j, name in enumerate(part.columns):
                 columns[name] = self.fitted_.in_types(name, part.encodings[j].decode(block[:, j]))
         if all(isinstance(name, int) for name in plan.columns):
-            absent = np.full(n_samples, np.nan)  # columns that were not chosen
+            absent = np.full(n_samples, np.nan)  # columns that were not selected
             return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
         return {name: columns[name] for name in plan.columns}, self.classes_[y]

@@ -1,4 +1,4 @@
-"""NaiveBayes: a table of mixed columns, each with its own event model, in one classifier."""
+"""NaiveBayes: mixed columns, each with its own event model; GaussianBayes: all columns as one normal distribution."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -21,8 +21,9 @@ from candide.engines.table_formats import (
 )
 from candide.errors import InputError, unknown_name_error
 from candide.estimators.base import Classifier
+from candide.estimators.sklearn_contract import takes_settings
 from candide.estimators.validation import check_width, checked_classes, feature_names, warn_by_position
-from candide.events import EventModel
+from candide.events import EventModel, Gaussian
 from candide.model.fitted import FittedModel, missing_column_error
 from candide.model.input_columns import compare_columns
 from candide.model.plan import Plan, PlanPart, expand_wildcard, is_single_event, make_plan, named_events
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from candide.data.first_rows import FirstRows
     from candide.explain.words import TopWord
 
-_MAX_RECORDED_EVENTS = 64  # entries of ``events``, from which on a file has them in its plan alone
+_MAX_RECORDED_EVENTS = 64  # entries of ``events``; of more a file has them in its plan alone
 
 
 class NaiveBayes(Classifier):
@@ -42,17 +43,17 @@ class NaiveBayes(Classifier):
     Parameters
     ----------
     events : "auto", an event model or its name, or a mapping from columns to event models
-        What each column is given the class. Columns not named are inferred: numbers are Gaussian, text,
+        The distribution of each column given the class. Columns not named are inferred: numbers are Gaussian, text,
         booleans and 0/1 columns are categories, sparse columns are counts. A tuple of columns is a group that is
-        modelled together: ``{("length", "width"): Gaussian(covariance="full")}`` lifts the independence there.
-    class_prior : "empirical", "uniform", a prior, shares in class order, or a mapping from class to share
+        modelled together, without the independence assumption: ``{("length", "width"): Gaussian(covariance="full")}``.
+    class_prior : "empirical", "uniform", a prior, probabilities in class order, or a mapping from class to probability
     estimate : "predictive", "mean", "map" or "mle", or a mapping from event names to these
-        How a tally becomes a distribution; "predictive" averages over all parameters, so a class seen
-        only a few times is modest about what it knows.
-    priors : a prior, or a mapping from event names to priors; None for each event model's own
-    select : how many columns to use, the strongest; or "evidence", all that tell of the class; None for all columns
-        Chosen from the counts after the counting, so that it may be chosen again (``with_prior``); inside
-        cross-validation each fold chooses for itself.
+        How a tally becomes a distribution; "predictive" averages over all parameters, so that a class with few rows
+        gets wide distributions.
+    param_priors : a prior, or a mapping from event names to priors; None for each event model's own
+    select : number of columns to use, the strongest; or "evidence", all with positive evidence; None for all columns
+        Selected from the counts, so that ``with_prior`` can select again; inside cross-validation each fold selects for
+        itself.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class NaiveBayes(Classifier):
     >>> model.predict({"age": [30, None], "job": ["cook", "baker"]}).tolist()
     ['no', 'yes']
 
-    Models add: fit the parts apart, and the sum is the whole.
+    Models add: the sum of models fitted to parts is the model of the whole.
 
     >>> older = {"age": [70], "job": ["smith"]}
     >>> both = model + cd.NaiveBayes().partial_fit(older, ["yes"])
@@ -76,52 +77,40 @@ class NaiveBayes(Classifier):
     """
 
     _record_name = "NaiveBayes"
-    _infers_column_types: ClassVar[bool] = True  # of its columns, by the rows: a subclass may have a rule of its own
+    _infers_column_types: ClassVar[bool] = True  # from the rows; a subclass may have its own rule
 
-    def __init__(
-        self,
-        events: Any = "auto",
-        class_prior: Any = "empirical",
-        estimate: Any = "predictive",
-        param_priors: Any = None,
-        select: int | str | None = None,
-    ):
-        self.events = events
-        self.class_prior = class_prior
-        self.estimate = estimate
-        self.param_priors = param_priors
-        self.select = select
+    events: Any
+
+    @takes_settings(Settings)
+    def __init__(self, events: Any = "auto", **settings: Any): ...
 
     def with_prior(self, param_priors: Any = None, **settings: Any) -> Self:
-        """The same counts under other priors, or other settings, such as ``class_prior``: a new classifier.
-
-        What is not given stays; ``select`` of as many columns as there are takes them all.
+        """A new classifier of the same counts under other priors or settings, such as ``class_prior``.
 
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
         >>> model = cd.NaiveBayes().fit(X, y)
-        >>> sure = model.with_prior(class_prior={"no": 0.99, "yes": 0.01})
-        >>> asked = {"age": [40], "job": [None]}
-        >>> model.predict(asked).tolist(), sure.predict(asked).tolist()
+        >>> rare = model.with_prior(class_prior={"no": 0.99, "yes": 0.01})
+        >>> row = {"age": [40], "job": [None]}
+        >>> model.predict(row).tolist(), rare.predict(row).tolist()
         (['yes'], ['no'])
         """
         for name in settings:
             if name not in self.get_params(deep=False):
-                raise unknown_name_error("setting", name, [one.name for one in fields(Settings)])
+                raise unknown_name_error("setting", name, [field.name for field in fields(Settings)])
         changes = {"param_priors": param_priors, **settings}
-        return self._copy_with(
-            self._checked_fitted, **{name: value for name, value in changes.items() if value is not None}
-        )
+        changes = {name: value for name, value in changes.items() if value is not None}
+        return self._copy_with(self._checked_fitted, **changes)
 
     def top_words(self, label: Any, limit: int = 10, *, column: Any = None) -> "list[TopWord]":
-        """The terms of a column of text that speak most for a class: by log-odds against all others, with counts.
+        """The words of a text column with the largest log-odds of a class against all others, with counts.
 
-        ``column`` may be left out where there is one column of text only.
+        ``column`` may be left out where there is only one text column.
 
         >>> import candide as cd
         >>> mail = {"body": ["free prize inside for you", "see you at five then", "a free prize for all"]}
         >>> model = cd.NaiveBayes({"body": "text"}).fit(mail, ["spam", "ham", "spam"])
-        >>> [t.word for t in model.top_words("spam", 3)]
+        >>> [top.word for top in model.top_words("spam", 3)]
         ['for', 'free', 'prize']
         """
         from candide.explain.words import top_words
@@ -131,7 +120,7 @@ class NaiveBayes(Classifier):
 
     @classmethod
     def from_fitted(cls, fitted: FittedModel) -> Self:
-        """The classifier of counts made elsewhere: by ``candide.fit``, or read from a file.
+        """The classifier of a fitted model: from ``candide.fit``, or read from a file.
 
         >>> import candide as cd
         >>> from candide.demo import garden
@@ -156,7 +145,7 @@ class NaiveBayes(Classifier):
         return table
 
     def _read_to_score(self, X: Any, stacklevel: int) -> Table:
-        """Rows to be scored; a column that they lack is missing in every row, with a warning."""
+        """Rows to score; a column that they lack is missing in every row, with a warning."""
         table, plan = self._read(X), self.fitted_.plan
         if table.names != self._columns and _has_names(plan.columns) and _has_names(table.names):
             ignored = [*(self._columns or ()), self.fitted_.target]
@@ -172,21 +161,21 @@ class NaiveBayes(Classifier):
         mine, theirs = self._columns, table.names
         if mine is theirs or mine == theirs:
             return table
-        named, names = _has_names(plan.columns), _has_names(theirs)
-        there = set(theirs)
-        missing = [name for name in plan.columns if name not in there]
-        if named and names:
+        was_named, is_named = _has_names(plan.columns), _has_names(theirs)
+        present = set(theirs)
+        missing = [name for name in plan.columns if name not in present]
+        if was_named and is_named:
             if missing:
                 raise missing_column_error(missing[0], plan, theirs)
             return table
-        if not named and not names and not missing:
+        if not was_named and not is_named and not missing:
             if self.fitted_.has_counts or len(plan.columns) == self.n_features_in_:
                 check_width(self, len(theirs))
-            return table  # parameters of chosen columns: rows wide enough to have these
+            return table  # parameters of selected columns: the rows are wide enough
         if mine is None:
             raise missing_column_error(missing[0], plan)
-        if named != names:
-            warn_by_position(self, named)
+        if was_named != is_named:
+            warn_by_position(self, was_named)
         check_width(self, len(theirs))
         return table.rename_columns(mine)
 
@@ -214,18 +203,18 @@ class NaiveBayes(Classifier):
         return rows if rows.undecided else None
 
     def _column_notes(self, columns: "Sequence[ColumnSchema]", table: Table) -> list[Note]:
-        """Remarks on columns that are left out, or strange, or open to doubt, where nobody asked for that."""
-        asked = expand_wildcard(self.events, table.names)
-        asked = named_events(asked) if isinstance(asked, Mapping) else {}
-        columns = [column for column in columns if column.name not in asked]
+        """Notes on columns that are left out, unusual or ambiguous, unless ``events`` names them."""
+        declared = expand_wildcard(self.events, table.names)
+        declared = named_events(declared) if isinstance(declared, Mapping) else {}
+        columns = [column for column in columns if column.name not in declared]
         stray = stray_notes(table, [column.name for column in columns if column.kind in ("category", "identifier")])
-        named = {note.column for note in stray}
-        odd = [c for c in columns if c.reason and not (c.kind == "category" and c.name in named)]
-        told = [*stray, *(column.note for column in odd)]
-        return [one if one.remedy else replace(one, remedy="name its event to use it") for one in told]
+        noted = {note.column for note in stray}
+        odd = [c for c in columns if c.reason and not (c.kind == "category" and c.name in noted)]
+        found = [*stray, *(column.note for column in odd)]
+        return [note if note.remedy else replace(note, remedy="name its event to use it") for note in found]
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        given: dict[str, Any] = {one.name: getattr(self, one.name, one.default) for one in fields(Settings)}
+        given: dict[str, Any] = {field.name: getattr(self, field.name, field.default) for field in fields(Settings)}
         return Settings(**given)
 
     def _classes(self, y: NDArray) -> Labels:
@@ -234,9 +223,9 @@ class NaiveBayes(Classifier):
     def _declared_classes(self, classes: Any) -> Labels | None:
         return None if classes is None else Labels.from_values(np.asarray(classes)).declare()
 
-    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
+    def _stream_labels(self, y: NDArray, declared: Labels | None) -> Labels:
         labels = Labels.from_values(y)
-        return labels if announced is None else labels.union(announced)[0]
+        return labels if declared is None else labels.union(declared)[0]
 
     def _notes(self, table: Table, plan: Plan) -> list[Note]:
         from candide.data.column_types import later_number_notes
@@ -246,12 +235,12 @@ class NaiveBayes(Classifier):
         levels = [name for part in parts if part.event.max_levels is None for name in part.columns]
         if not levels:
             return fraction_notes(table, plan)
-        asked = expand_wildcard(self.events, table.names)
-        asked = table.names if is_single_event(asked) else named_events(asked) if isinstance(asked, Mapping) else ()
-        return [
-            *fraction_notes(table, plan),
-            *later_number_notes(table, [name for name in levels if name not in asked]),
-        ]
+        events = expand_wildcard(self.events, table.names)
+        declared = (
+            table.names if is_single_event(events) else named_events(events) if isinstance(events, Mapping) else ()
+        )
+        undeclared = [name for name in levels if name not in declared]
+        return [*fraction_notes(table, plan), *later_number_notes(table, undeclared)]
 
     def _can_add(self, other: Any) -> bool:
         return isinstance(other, NaiveBayes)
@@ -260,7 +249,7 @@ class NaiveBayes(Classifier):
         params = super()._record_params(plan)
         events = params.get("events")
         if isinstance(events, Mapping) and (len(events) > _MAX_RECORDED_EVENTS or events == _events(plan)):
-            del params["events"]  # the plan says as much
+            del params["events"]  # the plan has them
         return params
 
     def _adopt_fitted(self, fitted: FittedModel) -> Self:
@@ -278,16 +267,90 @@ class NaiveBayes(Classifier):
         return tags
 
 
+class GaussianBayes(NaiveBayes):
+    """Gaussian classes with a full, tied, diagonal, spherical or fixed covariance: QDA, LDA, naive Bayes, nearest mean.
+
+    Parameters
+    ----------
+    covariance : "full", "tied", "diagonal", "tied-diagonal", "spherical" or "fixed"
+        Of each class its own ("full": quadratic discriminant analysis), one for all classes ("tied": linear
+        discriminant analysis), without covariances ("diagonal": Gaussian naive Bayes; "tied-diagonal" the same with
+        variances that classes share), one variance for all columns of a class ("spherical"), or the variance ``fixed``
+        everywhere.
+    shrinkage : None, a number in 0..1, "ledoit-wolf" or "oas"
+        How far a "full" or "tied" covariance is pulled towards its mean variance times the identity. Columns should
+        have the same units for a number and "oas". Fourth moments are counted for "ledoit-wolf" only.
+    fixed : the variance when "fixed"
+    class_prior, estimate, param_priors : as in NaiveBayes
+        With ``estimate="predictive"`` classes are multivariate t. The default prior expects the variances within
+        classes, with the weight of about one row, in any units: a singular covariance, a constant column or fewer rows
+        than columns are no problem. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
+        LinearDiscriminantAnalysis ("tied"); ``param_priors="unbiased"`` with it divides by n - 1, or n - k, instead of n.
+
+    Notes
+    -----
+    A row with a missing value is left out of the counts where columns are modelled together; when it is scored, what
+    is missing is integrated out exactly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import candide as cd
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["down", "up"], 100)  # two classes that differ only in the correlation of their columns
+    >>> a = rng.normal(size=200)
+    >>> X = np.column_stack([a, np.where(y == "up", a, -a) + 0.3 * rng.normal(size=200)])
+    >>> float(cd.GaussianBayes("full").fit(X, y).score(X, y)), float(cd.GaussianBayes("diagonal").fit(X, y).score(X, y))
+    (0.905, 0.535)
+
+    These models add, too.
+
+    >>> halves = [cd.GaussianBayes().fit(X[i::2], y[i::2]) for i in (0, 1)]
+    >>> bool(np.allclose(sum(halves).predict_proba(X), cd.GaussianBayes().fit(X, y).predict_proba(X)))
+    True
+    """
+
+    _record_name = "GaussianBayes"
+    select = None  # all columns, or it is another model
+
+    covariance: str
+    shrinkage: float | str | None
+    fixed: float
+
+    @takes_settings(Settings, without=["select"])
+    def __init__(
+        self, covariance: str = "full", shrinkage: float | str | None = None, *, fixed: float = 1.0, **settings: Any
+    ): ...
+
+    @property
+    def events(self) -> Gaussian:
+        """The one event model of all columns.
+
+        >>> GaussianBayes("tied").events.covariance
+        'tied'
+        """
+        return Gaussian(covariance=self.covariance, fixed=self.fixed, shrinkage=self.shrinkage)
+
+    def _event(self) -> Gaussian:
+        return self.events
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        tags.input_tags.categorical = False
+        return tags
+
+
 def _has_names(columns: Sequence[Name]) -> bool:
     return any(isinstance(name, str) for name in columns)
 
 
 def _events(plan: Plan) -> dict[Any, EventModel]:
-    """What gives this plan again: columns by name, or as a group where blocks of one event model must stay apart."""
-    met, parts = set[Name](), list[PlanPart]()
-    for part in plan.parts:  # what stands beside the laws of the same columns is composed anew
-        parts += [] if met.issuperset(part.columns) else [part]
-        met |= set(part.columns)
+    """The ``events`` of a plan: columns by name, or as a group where blocks of one event model must stay separate."""
+    seen, parts = set[Name](), list[PlanPart]()
+    for part in plan.parts:  # joint terms of columns that have terms of their own are selected again
+        parts += [] if seen.issuperset(part.columns) else [part]
+        seen |= set(part.columns)
     every = [part.event for part in parts]
     groups = [part.event.is_joint or (part.event.accepts_groups and every.count(part.event) > 1) for part in parts]
     keys = zip(parts, groups, strict=True)

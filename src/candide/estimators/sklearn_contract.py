@@ -1,7 +1,7 @@
-"""scikit-learn's contract of an estimator, met without importing scikit-learn until that is asked for.
+"""scikit-learn's estimator contract, without importing scikit-learn before it is needed.
 
-scikit-learn asks for methods, not for a base class: ``get_params`` and ``set_params`` here are its own by signature;
-tags, scores, metadata routing and the HTML view are handed on to it when they are first called.
+scikit-learn requires methods, not a base class: ``get_params`` and ``set_params`` follow its conventions; tags, scores,
+metadata routing and the HTML view are delegated to it when they are first used. Locks serialise changes of an estimator.
 
 >>> import candide as cd
 >>> model = cd.GaussianBayes("tied")
@@ -10,18 +10,70 @@ tags, scores, metadata routing and the HTML view are handed on to it when they a
 """
 
 import inspect
+import os
+from collections.abc import Callable, Collection
 from copy import deepcopy
-from functools import cache
+from dataclasses import fields
+from functools import cache, wraps
+from threading import Lock, RLock
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from candide import formatting
 from candide.errors import InputError
 
-_MAX_REPR_LENGTH = 300  # letters of a parameter in print
+_MAX_REPR_LENGTH = 300  # characters of a parameter in print
+_locks: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # beside the objects, which stay picklable
+_guard = Lock()
+
+
+def lock_of(instance: object) -> Any:
+    """The lock of an object, to be held while it is changed; a thread that holds it may take it again."""
+    with _guard:
+        return _locks.setdefault(instance, RLock())
+
+
+def _reset_locks() -> None:
+    """In a forked process no thread is left that could release a lock."""
+    global _guard
+    _guard = Lock()
+    _locks.clear()
+
+
+os.register_at_fork(after_in_child=_reset_locks) if hasattr(os, "register_at_fork") else None
+
+
+def takes_settings(settings: type, *, without: Collection[str] = (), **defaults: Any) -> Callable[[Callable], Callable]:
+    """Let ``__init__`` take the fields of a settings record for its ``**settings``, and store every parameter.
+
+    A new field is then a parameter of the estimator. ``defaults`` replace those of the fields.
+    """
+
+    def decorate(init: Callable) -> Callable:
+        own = [p for p in inspect.signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        added = [
+            inspect.Parameter(field.name, own[-1].kind, default=defaults.get(field.name, field.default))
+            for field in fields(settings)
+            if field.name not in without
+        ]
+        signature = inspect.Signature([*own, *added])
+
+        @wraps(init)
+        def store(*args: Any, **params: Any) -> None:
+            bound = signature.bind(*args, **params)
+            bound.apply_defaults()
+            (_, self), *values = bound.arguments.items()
+            for name, value in values:
+                setattr(self, name, value)
+
+        store.__signature__ = signature  # type: ignore[attr-defined]
+        return store
+
+    return decorate
 
 
 class RequestMethod:
-    """``set_fit_request`` and its kin: scikit-learn's own, made when it is asked for."""
+    """``set_fit_request`` and similar: scikit-learn's own, made at first use."""
 
     def __init__(self, method: str, *keys: str):
         self.method, self.keys = method, keys
@@ -33,7 +85,7 @@ class RequestMethod:
 
 
 class Estimator:
-    """What scikit-learn asks of anything that is fitted."""
+    """What scikit-learn requires of an estimator."""
 
     fitted_: Any
     set_fit_request = RequestMethod("fit", "sample_weight")
@@ -63,9 +115,8 @@ class Estimator:
         known = self._get_param_names()
         for name in params:
             if name not in known:
-                raise InputError(
-                    f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {known!r}.", value=name
-                )
+                what = f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {known!r}."
+                raise InputError(what, value=name)
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -95,7 +146,7 @@ class Estimator:
             )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are given their label.
+        """Accuracy: the proportion of rows whose predicted class is their label.
 
         >>> import candide as cd
         >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).score([[1.5], [8.0]], ["a", "a"])
@@ -122,9 +173,9 @@ class Estimator:
     def _get_metadata_request(self) -> Any:
         from sklearn.base import BaseEstimator
 
-        twin = object.__new__(_sklearn_class(type(self)))  # type: ignore[arg-type]
-        twin.__dict__.update(vars(self))
-        return BaseEstimator._get_metadata_request(twin)
+        copy = object.__new__(_sklearn_class(type(self)))  # type: ignore[arg-type]
+        copy.__dict__.update(vars(self))
+        return BaseEstimator._get_metadata_request(copy)
 
     @property
     def _repr_html_(self) -> Any:
@@ -136,7 +187,7 @@ class Estimator:
         return (lambda: self._html_summary()) if hasattr(self, "fitted_") else lambda: estimator_html_repr(self)
 
     def _html_summary(self) -> str:
-        """What a notebook shows once it is fitted; before, it shows scikit-learn's diagram of the parameters."""
+        """What a notebook displays once it is fitted; before, scikit-learn's diagram of the parameters."""
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -153,12 +204,12 @@ class Estimator:
 def _defaults(cls: Any) -> dict[str, Any]:
     """The parameters of an estimator and their defaults, in the order of its signature."""
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    return {one.name: one.default for one in parameters}
+    return {parameter.name: parameter.default for parameter in parameters}
 
 
 @cache
 def _sklearn_class(cls: Any) -> Any:
-    """The class as if it inherited from scikit-learn's: that knows what each method takes."""
+    """The class with scikit-learn's base class, which finds the metadata that each method accepts."""
     from sklearn.base import BaseEstimator
 
     return type(cls.__name__, (cls, BaseEstimator), {"__module__": cls.__module__})

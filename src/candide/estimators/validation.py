@@ -1,6 +1,6 @@
-"""What the estimators ask of parameters, labels, weights and columns, said once: each error names what is wrong.
+"""Checks of parameters, labels, weights and columns for all estimators.
 
-scikit-learn is asked only where something is odd: it has the words for that.
+scikit-learn is imported only where something is wrong, for its messages.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from candide.errors import InputError, InputTypeError
 
 _LABEL_REMEDY = "drop the row or give it a label"
 
-# Kinds of parameters that scikit-learn's classes know: whether a value is plainly one.
+# Kinds of parameters of scikit-learn's classes, with a fast check of a value.
 _KIND_CHECKS: dict[str, Callable[[Any], bool]] = {
     "amount": lambda v: isinstance(v, Real) and bool(float(v) >= 0),
     "count": lambda v: isinstance(v, Integral) and int(v) >= 1,
@@ -30,7 +30,7 @@ _KIND_CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def check_params(estimator: Any) -> None:
-    """Hold an estimator's parameters against the kinds it names; scikit-learn says what is wrong with one."""
+    """Check an estimator's parameters against their kinds; scikit-learn's message names the one that is wrong."""
     kinds: Mapping[str, tuple[str, ...]] = getattr(estimator, "_param_kinds", {})
     given = estimator.get_params(deep=False)
     if all(any(_KIND_CHECKS[kind](given[name]) for kind in kinds[name]) for name in kinds):
@@ -48,7 +48,7 @@ def check_params(estimator: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """``SettingError``, a parameter that is not usable as given, is also scikit-learn's error: made when one is met."""
+    """``SettingError``, which is also scikit-learn's InvalidParameterError, is made at first use."""
     if name == "SettingError":
         return _setting_error()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -63,7 +63,7 @@ def _setting_error() -> type[InputTypeError]:
 
 
 def freeze(value: Any) -> Any:
-    """A parameter as a value that nobody changes: sequences as tuples, sets in order.
+    """A parameter as an immutable value: sequences as tuples, sets in order.
 
     >>> freeze([1, 2]), freeze(np.array([0.5])), freeze({"b", "a"}), freeze({"a": [1]})
     ((1, 2), (0.5,), ('a', 'b'), {'a': (1,)})
@@ -71,14 +71,14 @@ def freeze(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: freeze(one) for key, one in value.items()}
+        return {key: freeze(item) for key, item in value.items()}
     if isinstance(value, Set):
         return tuple(sorted(value))
     return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 
 def make_generator(random_state: Any) -> "np.random.Generator":
-    """The random numbers that scikit-learn's ``random_state`` means: None, a seed, a RandomState; or a Generator."""
+    """The generator of scikit-learn's ``random_state``: None, a seed, a RandomState; or a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if random_state is None or random_state is np.random:
@@ -91,10 +91,9 @@ def make_generator(random_state: Any) -> "np.random.Generator":
 
 
 def checked_count(name: str, value: Any) -> int:
-    """A parameter that is a number of things, 0 or more."""
+    """A parameter that is a whole number, 0 or more."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
-        remedy = "pass a whole number, 0 or more"
-        raise InputError(f"{name} is {value!r}", value=value, remedy=remedy)
+        raise InputError(f"{name} is {value!r}", value=value, remedy="pass a whole number, 0 or more")
     return int(value)
 
 
@@ -128,7 +127,7 @@ def feature_names_error(estimator: Any, columns: tuple[Name, ...]) -> InputError
 
 
 def warn_by_position(estimator: Any, is_named: bool) -> None:
-    """Warn, as scikit-learn does, that rows are read by position: ``named`` at fit and not now, or the reverse."""
+    """Warn, as scikit-learn does, that rows are read by position: named at fit and not now, or the reverse."""
     who = type(estimator).__name__
     text = f"X has feature names, but {who} was fitted without feature names"
     if is_named:
@@ -197,14 +196,14 @@ def _check_integers(y: NDArray) -> None:
 def _check_no_missing(y: NDArray) -> None:
     values = y.tolist()
     try:
-        distinct: Any = set(values)  # labels are few: not every row need be asked
-    except TypeError:  # no label can be this, as will be said
+        distinct: Any = set(values)  # labels are few: not every row need be checked
+    except TypeError:  # not hashable: not a label, as another check reports
         distinct = values
     if any(map(is_absent, distinct)):
         absent = np.fromiter(map(is_absent, values), bool, len(y))
         row = int(np.flatnonzero(absent)[0])
         n = int(absent.sum())
-        several = f"{n:,} labels are missing, of which this is the first"
+        several = f"{n:,} labels are missing, this is the first"
         what = f"Input y contains NaN: {'a label is missing' if n == 1 else several}"
         raise InputError(what, row=row, value=values[row], remedy=_LABEL_REMEDY)
 
@@ -235,7 +234,7 @@ def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
 
 
 def checked_classes(labels: Labels) -> Labels:
-    """At least two classes: with one there is nothing to tell apart."""
+    """At least two classes."""
     if len(labels) < 2:
         only = labels.values[0]
         remedy = "a classifier needs rows of at least two classes, of a weight above 0"
@@ -248,5 +247,5 @@ def classes_array(labels: Labels, dtype: np.dtype) -> NDArray:
     array = labels.array
     if dtype.kind not in "iufb" or array.dtype.kind not in "iufb":
         return array
-    alike = array.astype(dtype)
-    return alike if np.array_equal(alike, array) else array
+    converted = array.astype(dtype)
+    return converted if np.array_equal(converted, array) else array

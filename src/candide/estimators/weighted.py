@@ -9,8 +9,8 @@ from candide.data import notes
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.table import Table
-from candide.estimators.locking import lock_of
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.estimators.sklearn_contract import lock_of
 from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.settings import WeightedSettings
 

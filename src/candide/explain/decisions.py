@@ -40,7 +40,7 @@ from candide.model.plan import PlanPart
 
 _CHANGED = 64  # columns of a discriminant, at most, for each of which it is scored once more
 _MAX_BLOCK_VALUES = 1 << 22  # (row, class, feature) terms at a time
-EXPLANATION_UNITS = ("voice", "column")
+EXPLANATION_UNITS = ("term", "column")
 _MAX_LINES, _MAX_WORDS, _MAX_ROWS = 20, 5, 10  # columns, words of a document, and rows, in print
 
 
@@ -165,7 +165,7 @@ class Decision:
     @property
     def row_heading(self) -> str:
         """What speaks: columns, or voices where some are of columns together."""
-        return "voice" if any(one.term for one in self.contributions) else "column"
+        return "term" if any(one.term for one in self.contributions) else "column"
 
     def by_column(self) -> "Decision":
         """The same with what columns contribute together divided among them; it comes to the same log-odds.
@@ -238,10 +238,10 @@ class Decisions(list[Decision]):
         return "<br>".join(one._repr_html_() for one in self[:_MAX_ROWS]) + more
 
 
-def explain_table(fitted: FittedModel, rows: Any, display_table: Any = None, by: str = "voice") -> "Decisions":
+def explain_table(fitted: FittedModel, rows: Any, display_table: Any = None, by: str = "term") -> "Decisions":
     """Why each of some rows in memory is given its class; ``shown`` has the values to show, where these are encoded.
 
-    ``by`` is "voice", or "column" to have what columns say together shared out to them.
+    ``by`` is "term", or "column" to have what columns say together shared out to them.
     """
     if by not in EXPLANATION_UNITS:
         raise unknown_name_error("by", by, EXPLANATION_UNITS)
@@ -274,7 +274,7 @@ def explain_table(fitted: FittedModel, rows: Any, display_table: Any = None, by:
             label = None if given[row] < 0 else values[given[row]]
             why = fitted.policy.explain_decision(given[row], log_posterior[row, first])  # type: ignore[union-attr]
             found = replace(found, decided_class=label, policy_reason=why)
-        decisions.append(found if by == "voice" else found.by_column())
+        decisions.append(found if by == "term" else found.by_column())
     return decisions
 
 

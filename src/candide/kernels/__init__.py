@@ -1,6 +1,6 @@
 """The hot loops, compiled where they could be built, in NumPy where not: one set of names for both.
 
-``NAME`` says what runs.
+``NAME`` is the implementation that runs.
 """
 
 from candide.kernels.choice import (

@@ -1,15 +1,15 @@
-"""The readable twins of the compiled loops: the same signatures, the same results to rounding.
+"""NumPy reference implementations of the compiled loops: the same signatures, the same results to rounding.
 
 Shapes: ``X`` and ``codes`` are (rows, features), ``y`` holds class codes in ``[0, n_classes)``,
-``w`` holds row weights or is None. NaN in ``X`` and a negative code mean "absent". Scoring
+``w`` holds row weights or is None. NaN in ``X`` and a negative code are missing values. Scoring
 kernels *add* into ``out`` (rows, classes), so that several blocks share one array that stays in cache,
-and return how many absent values they met, or ``INFINITE`` if a value was infinite (the caller then says where).
+and return the number of missing values, or ``INFINITE`` if a value was infinite (the caller then reports where).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.kernels.cells import (  # noqa: F401  twins of their own
+from candide.kernels.cells import (  # noqa: F401  part of the same interface
     Sets,
     add_cells,
     cell_counts,
@@ -18,8 +18,7 @@ from candide.kernels.cells import (  # noqa: F401  twins of their own
     score_cells,
     take_cells,
 )
-from candide.kernels.powers import moments_of, power_sums  # noqa: F401  twins of their own
-from candide.kernels.words import word_groups, word_scores, word_slopes, word_spreads  # noqa: F401  twins of their own
+from candide.kernels.powers import moments_of, power_sums  # noqa: F401
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -107,10 +106,10 @@ def grid_codes(x: NDArray, edges: Floats, out: NDArray[np.int32]) -> None:
 
 def interpolate(x: NDArray, knots: Floats, values: Floats, out: Floats) -> None:
     """out[r] = the straight lines through the knots at x[r], level beyond the ends; 0 where it is absent."""
-    unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
+    unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers overflow
     inside, ends = np.clip(x, knots[0], knots[-1]) * unit, np.append(knots, np.inf) * unit
     i = np.minimum(np.searchsorted(knots, x, side="right") - 1, len(knots) - 1).clip(0)
-    # The share of the way first: a slope between tiny knots would be infinite.
+    # The fraction of the way first: a slope between tiny knots would be infinite.
     share = (inside - ends[i]) / (ends[i + 1] - ends[i])
     rise = np.diff(values, append=values[-1])
     out[...] = np.where(np.isnan(x), 0.0, values[i] + rise[i] * share)
@@ -231,15 +230,15 @@ def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, ou
 
 
 def add_discriminant(
-    z: NDArray, centres: Floats, roots: Floats, law: Floats, heavy: bool, weight: float, out: Floats
+    z: NDArray, centres: Floats, roots: Floats, params: Floats, heavy: bool, weight: float, out: Floats
 ) -> None:
-    """out[r, c] += weight times what the squared distance q of root z[r] and centres[c] says of class c.
+    """out[r, c] += weight times the score of class c by the squared distance q of root z[r] and centres[c].
 
-    ``roots`` is one lower triangular matrix for all classes, or one for each. ``law`` has, each (class,): rows, peak,
+    ``roots`` is one lower triangular matrix for all classes, or one for each. ``params`` has, each (class,): rows, peak,
     fall and factor; the log of the density is peak - fall q, or where it is ``heavy`` peak - fall log1p(factor q). What
     is added is the log of that density, mixed with that of any class once in rows + 1.
     """
-    rows, peak, fall, factor = law
+    rows, peak, fall, factor = params
     each = zip(np.broadcast_to(roots, (len(centres), *roots.shape[1:])), centres, strict=True)
     q = np.stack([((z @ root.T - centre) ** 2).sum(axis=1) for root, centre in each], axis=1)
     terms = peak - fall * (np.log1p(factor * q) if heavy else q)
@@ -262,7 +261,7 @@ def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshol
     if not np.isnan(threshold):
         value = (value > threshold).astype(np.float64)
     row = np.repeat(np.arange(len(out)), np.diff(indptr))
-    keep = value != 0  # 0 * -inf = 0: an absent word says nothing
+    keep = value != 0  # 0 * -inf = 0: an absent word contributes nothing
     value, column, row = value[keep], column[keep], row[keep]
     for c in range(out.shape[1]):
         out[:, c] += np.bincount(row, value * weights[column, c], len(out))
@@ -301,3 +300,53 @@ def first_largest(joint: Floats, otherwise: int, out: Codes) -> None:
     possible = joint > -np.inf
     out[...] = np.where(possible, joint, -np.inf).argmax(axis=1)
     out[~possible.any(axis=1)] = otherwise
+
+
+# Words with weights of their own. A word's score of class c is ``table[word, c]``, and ``own`` more for its document's own
+# class, since the document is left out of its counts. Documents are rows in CSR, ``x`` the counts of their words. Tables
+# are padded with zeros behind the classes.
+
+
+def word_scores(starts, term, x, own, table, y, weight: Floats, out: Floats) -> None:
+    """out[d, c] += the sum over the words of a document of weight * x * their scores of a class."""
+    row, term, score = _token_scores(starts, term, own, table, y)
+    each = (weight[term] * x[_stored_slice(starts)])[:, None] * score
+    for c in range(out.shape[1]):
+        out[:, c] += np.bincount(row, each[:, c], len(out))
+
+
+def word_slopes(starts, term, x, own, table, y, error: NDArray, out: Floats) -> None:
+    """out[v] += the sum over documents of x * the score of the word for each class, times the error of that class."""
+    row, term, score = _token_scores(starts, term, own, table, y)
+    out += np.bincount(term, x[_stored_slice(starts)] * (error[row] * score).sum(axis=1), len(out))
+
+
+def word_spreads(starts, term, x, own, table, y, often: Floats, share: NDArray, out: Floats) -> None:
+    """out[v] += the sum over documents of often * x**2 * the variance, over the classes, of the score of the word."""
+    row, term, score = _token_scores(starts, term, own, table, y)
+    mean = (share[row] * score).sum(axis=1)
+    variance = np.maximum((share[row] * score**2).sum(axis=1) - mean**2, 0.0)
+    out += np.bincount(term, often[row] * x[_stored_slice(starts)].astype(np.float64) ** 2 * variance, len(out))
+
+
+def word_groups(starts, term, x, own, table, y, group: Codes, out: Floats) -> None:
+    """out[d, g, c] += the sum over the words of a document that are of group g of x * their scores of a class."""
+    row, term, score = _token_scores(starts, term, own, table, y)
+    np.add.at(out, (row, group[term]), x[_stored_slice(starts)].astype(np.float64)[:, None] * score)
+
+
+def _stored_slice(starts: Codes) -> slice:
+    return slice(starts[0], starts[-1])
+
+
+def _token_scores(starts: Codes, term: NDArray, own: NDArray, table: NDArray, y: Codes) -> tuple[Codes, Codes, Floats]:
+    """The row and the term of every word, and its score for each class."""
+    if len(starts) != len(y) + 1 or starts[0] < 0 or (np.diff(starts) < 0).any() or starts[-1] > len(term):
+        raise ValueError("a word, a class or a document lies outside the tables")
+    row, term = np.repeat(np.arange(len(y)), np.diff(starts)), term[_stored_slice(starts)]
+    for codes, size in ((term, table.shape[0]), (y, table.shape[1])):
+        if len(codes) and not (codes.min() >= 0 and codes.max() < size):
+            raise ValueError("a word, a class or a document lies outside the tables")
+    score = table[term].astype(np.float64)
+    score[np.arange(len(row)), y[row]] += own[_stored_slice(starts)]
+    return row, term, score

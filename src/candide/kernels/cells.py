@@ -1,7 +1,7 @@
-"""The readable twins of the loops over cells: combinations of levels of sets of columns.
+"""NumPy reference implementations of the loops over cells: combinations of levels of sets of columns.
 
 ``sets`` is (set, position) of columns, ``sizes`` says how many levels each column has. The cells of a set are numbered
-as a table is that is read row by row, the last column fastest; those of all sets stand one after another. A set is
+row by row, the last column fastest; those of all sets follow one another. A set is
 left out of a row in which a value is absent (below 0).
 """
 
@@ -38,9 +38,9 @@ def cell_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, sets
 
 
 def cell_terms(counts: Floats, sets: Codes, sizes: Codes, towards: float, spread: float) -> Floats:
-    """(class, cell) log of the share of a cell over what its smaller sets say of it, drawn to these.
+    """(class, cell) log ratio of the proportion of a cell to that expected from its smaller sets, shrunk towards these.
 
-    ``towards`` is how many rows the smaller sets weigh, ``spread`` how many even shares weigh in a single column.
+    ``towards`` is the weight in rows of the smaller sets, ``spread`` that of equal proportions in a single column.
     """
     out = np.empty_like(counts)
     for own, shape, n in _margins(counts, sets, sizes):
@@ -53,7 +53,7 @@ def held_out_cells(
 ) -> Floats:
     """(row, set) the term of a row's cell in its own class, where the row is taken out of the counts.
 
-    No more is taken out than the cell has. Of what is absent, and of what was never met, 0.
+    No more is taken out than the cell has. 0 for missing and unseen values.
     """
     out = np.zeros((len(codes), len(sets)))
     _check_classes(y, len(counts))
@@ -175,9 +175,9 @@ def _log_ratio(n: SubsetCounts, shape: tuple[int, ...], towards: float, spread: 
 
 
 def _expected_proportions(share: SubsetCounts, some: tuple[int, ...]) -> Floats:
-    """What the smaller sets within one say of it: their product, with the inner ones divided out again and again.
+    """The proportions expected from the smaller sets: their product, with the inner ones divided out (inclusion-exclusion).
 
-    Of three or more columns that product need be no probability: it is held at the least of those one smaller.
+    Of three or more columns that product need not be a probability: it is bounded by the least of those one smaller.
     """
     out: Floats = np.ones(())
     for r in range(1, len(some)):

@@ -1,4 +1,4 @@
-"""Which loops run: those compiled for AVX2, those compiled for any processor, or the NumPy twins.
+"""Which loops run: those compiled for AVX2, those compiled for any processor, or the NumPy reference.
 
 ``CANDIDE_KERNELS`` chooses: ``auto`` (default: the first of them that there is), ``avx2``, ``baseline`` or ``numpy``.
 """
@@ -28,11 +28,11 @@ def _choose(requested: str) -> tuple[str, ModuleType]:
         except ImportError:
             if requested != "auto":
                 raise
-    raise AssertionError("the NumPy twins always import")
+    raise AssertionError("the NumPy reference always imports")
 
 
 def _load(name: str) -> ModuleType:
-    # Asked first: merely importing code built for AVX2 may stop a processor that lacks it.
+    # Checked first: merely importing code built for AVX2 may stop a processor that lacks it.
     if name == "avx2" and not _load("baseline").cpu_has_avx2():
         raise ImportError("this processor has no AVX2; set CANDIDE_KERNELS to baseline, numpy or auto")
     return importlib.import_module(f"candide.kernels._{name}")
@@ -40,7 +40,7 @@ def _load(name: str) -> ModuleType:
 
 NAME, _chosen = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
 
-INFINITE = -1  # what a scoring kernel returns after meeting an infinite value
+INFINITE = -1  # what a scoring kernel returns for an infinite value
 moments = _chosen.moments
 power_sums = _chosen.power_sums
 moments_of = _chosen.moments_of
@@ -76,11 +76,11 @@ first_largest = _chosen.first_largest
 
 
 def pad_columns(table: NDArray) -> NDArray[np.float64]:
-    """A table with zeros behind its columns, so that a row is read in whole lanes: scoring kernels leave them out."""
+    """A table padded with zero columns, so that a row is read in whole SIMD lanes; scoring kernels skip them."""
     n_rows, n_columns = table.shape
     width = -(-n_columns // _SIMD_DOUBLES) * _SIMD_DOUBLES
-    room = np.zeros(n_rows * width + _CACHE_LINE_DOUBLES)
-    start = -room.ctypes.data % (8 * _CACHE_LINE_DOUBLES) // 8  # lanes that straddle two cache lines cost twice
-    out = room[start : start + n_rows * width].reshape(n_rows, width)
+    memory = np.zeros(n_rows * width + _CACHE_LINE_DOUBLES)
+    start = -memory.ctypes.data % (8 * _CACHE_LINE_DOUBLES) // 8  # lanes that straddle two cache lines cost twice
+    out = memory[start : start + n_rows * width].reshape(n_rows, width)
     out[:, :n_columns] = table
     return out

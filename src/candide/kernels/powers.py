@@ -1,6 +1,6 @@
 """Powers: sums of w, w x and w x^2 as expansions of three doubles each; those of rows are counted by compiled loops.
 
-Such sums add and subtract without a rounding error that anybody meets: one value of 1e9 among values near 1, counted
+Such sums add and subtract without visible rounding errors: one value of 1e9 among values near 1, counted
 and removed again, leaves their variance as it was. An array of them is (..., power, part).
 
 >>> one, other = (sums_from_moments(*(np.array([v]) for v in state)) for state in ((4.0, 2.0, 6.0), (1.0, 1e9, 0.0)))
@@ -16,27 +16,19 @@ from candide.numerics import EXPANSION_PARTS, split_expansion, sum_to_expansion,
 Floats = NDArray[np.float64]
 
 POWERS = 3
-_CHUNK_VALUES = 8192  # values that the twin sums at a time
-N_RESIDUALS = POWERS * (
-    EXPANSION_PARTS - 1
-)  # numbers that say what is lost where weight, mean and spread are rounded to doubles
+_CHUNK_VALUES = 8192  # values that the reference sums at a time
+N_RESIDUALS = POWERS * (EXPANSION_PARTS - 1)  # numbers that rounding weight, mean and spread to doubles loses
 
 
 def sums_from_moments(n: Floats, mean: Floats, m2: Floats, residuals: Floats | None = None) -> Floats:
     """The sums that weight, mean and centred sum of squares stand for, with what rounding took from these."""
     with np.errstate(invalid="ignore", over="ignore"):
         first, square = two_product(n, mean), _square_terms(n, mean)
-        more = (
-            [[residuals[..., 2 * k], residuals[..., 2 * k + 1]] for k in range(POWERS)]
-            if residuals is not None
-            else [[]] * POWERS
-        )
-        sums = (
-            sum_to_expansion(n, *more[0]),
-            sum_to_expansion(*first, *more[1]),
-            sum_to_expansion(*square, m2, *more[2]),
-        )
-        return np.stack(sums, axis=-2)
+        more: list[list[Floats]] = [[]] * POWERS
+        if residuals is not None:
+            more = [[residuals[..., 2 * k], residuals[..., 2 * k + 1]] for k in range(POWERS)]
+        parts = [n, *more[0]], [*first, *more[1]], [*square, m2, *more[2]]
+        return np.stack([sum_to_expansion(*part) for part in parts], axis=-2)
 
 
 def moments_of(sums: Floats) -> tuple[Floats, Floats, Floats]:
@@ -54,7 +46,7 @@ def moments_of(sums: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def residuals_of_sums(sums: Floats, n: Floats, mean: Floats, m2: Floats) -> Floats:
-    """(..., REST) what the sums hold beyond weight, mean and centred sum of squares."""
+    """(..., N_RESIDUALS) what the sums hold beyond weight, mean and centred sum of squares."""
     plain = sums_from_moments(n, mean, m2)
     return subtract_sums(sums, plain)[..., : EXPANSION_PARTS - 1].reshape(*n.shape, N_RESIDUALS)
 
@@ -65,7 +57,7 @@ def last_residuals(sums: Floats, recovered: Floats) -> Floats:
 
 
 def add_last_residuals(recovered: Floats, last: Floats) -> Floats:
-    """The sums that ``last_of`` was told of."""
+    """The sums whose ``last_residuals`` are given."""
     with np.errstate(invalid="ignore", over="ignore"):
         return sum_to_expansion(*split_expansion(recovered), last)
 
@@ -104,7 +96,7 @@ def _square_terms(n: Floats, mean: Floats) -> list[Floats]:
 
 
 def power_sums(X: Floats, y: NDArray[np.intp], w: Floats | None, n_classes: int) -> Floats:
-    """(class, feature, power, part) the sums of rows; NaN is an absent value. The twin of the compiled loop."""
+    """(class, feature, power, part) the sums of rows; NaN is a missing value. The reference of the compiled loop."""
     out = np.zeros((n_classes, X.shape[1], POWERS, EXPANSION_PARTS))
     if len(y) and (y.min() < 0 or y.max() >= n_classes):
         raise IndexError("a class code lies outside the classes")
@@ -112,11 +104,10 @@ def power_sums(X: Floats, y: NDArray[np.intp], w: Floats | None, n_classes: int)
     with np.errstate(invalid="ignore", over="ignore"):
         for c in range(n_classes):
             mine = np.flatnonzero((y == c) & ((w if w is not None else np.ones(len(y))) != 0))
-            for start in range(0, len(mine), step):  # an exact sum takes thirty times the room of its value
+            for start in range(0, len(mine), step):  # an exact sum takes thirty times the memory of its value
                 at = mine[start : start + step]
-                out[c] = add_sums(
-                    out[c], _pairwise_total(_value_sums(np.asarray(X[at], float), None if w is None else w[at, None]))
-                )
+                values = _value_sums(np.asarray(X[at], float), None if w is None else w[at, None])
+                out[c] = add_sums(out[c], _pairwise_total(values))
     return out
 
 

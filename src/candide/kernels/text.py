@@ -1,4 +1,4 @@
-"""The text kernels, compiled where they could be built: chosen as the others are, by ``CANDIDE_KERNELS``.
+"""The text kernels, compiled where they could be built: selected as the others are, by ``CANDIDE_KERNELS``.
 
 The tables of characters come from Python itself, so that a compiled word is a word of ``re`` and a compiled lower
 case is that of ``str.lower``, whatever version of Unicode this Python knows.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.kernels import text_twin as twin
+from candide.kernels import text_reference as reference
 
 _CODE, WORD, SPACE, SPECIAL = 0x1FFFFF, 1 << 24, 1 << 25, 1 << 26  # as in _text.pyx
 _N_TABLED = 0x40000  # above it no character has another case, is a word character, or is white space
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
     if name not in ("compiled", "NAME", "Words", "unite", "sum_cells"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     loops = _load()
-    chosen = loops or twin
+    chosen = loops or reference
     found: dict[str, Any] = {"compiled": loops, "NAME": "compiled" if loops else "python"}
     found |= {each: getattr(chosen, each) for each in ("Words", "unite", "sum_cells")}
     globals().update(found)
@@ -64,7 +64,7 @@ def character_table(lowercase: bool) -> NDArray[np.uint32]:
 
 @cache
 def ascii_fold_table(lowercase: bool) -> NDArray[np.uint8]:
-    """Of every byte: its lower case if it is an ASCII word character, 0 if it is another, 1 if it is no ASCII."""
+    """Of every byte: its lower case if it is an ASCII word character, 0 if it is another, 1 if it is not ASCII."""
     info = character_table(lowercase)[:128]
     out = np.ones(256, np.uint8)
     out[:128] = np.where(info & WORD, info & _CODE, 0)

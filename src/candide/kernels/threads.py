@@ -20,18 +20,18 @@ from candide.errors import InputError
 
 T = TypeVar("T")
 _MIN_THREAD_WORK = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
-_forced_parts: tuple[int, list[int]] | None = None  # how many parts to make of any work, and of how many they were made
+_forced_parts: tuple[int, list[int]] | None = None  # the parts to make of any work, and those made
 
 
 @cache
 def thread_count() -> int:
     """How many threads are used."""
-    asked = os.environ.get("CANDIDE_THREADS")
-    if asked:
-        if not asked.strip().isdecimal():
-            what = f"CANDIDE_THREADS: {asked!r} is not a number of threads"
-            raise InputError(what, value=asked, remedy="set a whole number, such as 2")
-        return max(1, int(asked))
+    setting = os.environ.get("CANDIDE_THREADS")
+    if setting:
+        if not setting.strip().isdecimal():
+            what = f"CANDIDE_THREADS: {setting!r} is not a number of threads"
+            raise InputError(what, value=setting, remedy="set a whole number, such as 2")
+        return max(1, int(setting))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -48,15 +48,12 @@ os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_a
 def map_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, is_blas_bound: bool = False) -> list[T]:
     """Apply ``work`` to slices that cover the rows, one a thread; ``cost`` is the work per row.
 
-    Where the work is done ``by_blas`` that library keeps to one thread meanwhile: threads of threads are in each
-    other's way.
+    ``is_blas_bound``: BLAS is limited to one thread meanwhile, since nested threads compete.
     """
-    parts = (
-        min(thread_count(), max(1, n_rows * cost // _MIN_THREAD_WORK))
-        if _forced_parts is None
-        else max(1, min(_forced_parts[0], n_rows))
-    )
-    if _forced_parts is not None:
+    if _forced_parts is None:
+        parts = min(thread_count(), max(1, n_rows * cost // _MIN_THREAD_WORK))
+    else:
+        parts = max(1, min(_forced_parts[0], n_rows))
         _forced_parts[1].append(parts)
     if parts <= 1:
         return [work(slice(0, n_rows))]
@@ -84,7 +81,7 @@ def force_parts(parts: int) -> Iterator[list[int]]:
 
 
 class _BlasLimit:
-    """The limit on the threads of BLAS, which is one for the process: the first to ask sets it, the last lifts it."""
+    """The limit on the threads of BLAS, which is one for the process: the first user sets it, the last lifts it."""
 
     lock = Lock()
     users = 0
@@ -95,7 +92,7 @@ class _BlasLimit:
 def _libraries(modules: int) -> Any:
     """The BLAS libraries of this process, once so many modules are imported: they come with these.
 
-    To look for them takes milliseconds, for the names of all that is loaded are read.
+    Finding them takes milliseconds, because the names of all loaded libraries are read.
     """
     from threadpoolctl import ThreadpoolController
 
@@ -118,7 +115,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def map_ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:
-    """Apply ``work`` to items on threads, a few ahead of whoever reads the results; they come in order.
+    """Apply ``work`` to items on threads, a few ahead of the reader of the results, which keep their order.
 
     >>> list(map_ahead(len, ["a", "bcd", ""]))
     [1, 3, 0]

@@ -36,7 +36,7 @@ def explain_rows(
     data: Any,
     rows: Sequence[int | tuple[int, int]] = (1,),
     reading: ReadOptions | None = None,
-    by: str = "voice",
+    by: str = "term",
 ) -> Iterator[ExplainedRow]:
     """Why rows of a source are given their class: rows, and ranges of rows, counted from 1.
 

@@ -28,7 +28,7 @@ from candide.encoding.base import CodeMapping, Encoding
 from candide.encoding.tokens import CountedTokens, Tokens, count_tokens_on_threads
 from candide.errors import InputError, NotCountedError
 from candide.kernels import text as kernel
-from candide.kernels.text_twin import split_keys
+from candide.kernels.text_reference import split_keys
 from candide.tally import sorted_keys
 from candide.tally.base import (
     MAX_SUM,

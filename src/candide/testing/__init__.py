@@ -1,10 +1,10 @@
-"""Testing: the laws that every tally, event model and engine keeps, as functions to call on your own.
+"""Testing: the properties of every tally, event model and engine, as checks to run on your own.
 
 >>> from candide.testing import check_event
 >>> check_event("gaussian")
 
-Rows are drawn from a seed and are nasty: gaps, no weight, a column without values, one class, 1e8 from zero, float32.
-A law that does not hold is an AssertionError that names it and the rows on which it fails.
+Rows are drawn from a seed and are hard cases: gaps, no weight, a column without values, one class, 1e8 from zero,
+float32. A property that does not hold is an AssertionError that names it and the rows.
 """
 
 from candide.testing.engines import check_engine

@@ -1,4 +1,4 @@
-"""The laws of an engine: whoever counts and reads the rows, counts and scores are those of the array engine."""
+"""Checks of an engine: its counts and scores are those of the array engine."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from candide.engines.base import get_engine as engine_named
 from candide.errors import InputError
 from candide.model.counts import ModelCounts, align_counts
 from candide.model.plan import Plan, PlanPart
-from candide.testing.laws import check_close, check_same_state, run_checks
+from candide.testing.checks import check_close, check_same_state, run_checks
 
 _BATCH_ROWS = 7  # rows in a batch
 
@@ -27,7 +27,7 @@ _BATCH_ROWS = 7  # rows in a batch
 def check_engine(
     engine: Engine, make: Callable[[Any], Any] | None = None, *, seed: int = 0, typed: bool = True
 ) -> None:
-    """Check that an engine keeps the laws; the first that it breaks is an AssertionError that says on which rows.
+    """Check the properties of an engine; the first violation is an AssertionError that names the rows.
 
     ``make`` turns an Arrow table into what the engine opens: it writes a file, or fills a table of a database. Where
     that has no types for dates, decimals and booleans, as a CSV, pass ``typed=False``: they are left out.
@@ -38,9 +38,9 @@ def check_engine(
     cases = _edge_cases(seed) | (_typed_cases(seed) if typed else {})
     trials = {name: EngineTrial(engine, make or (lambda table: table), *case) for name, case in cases.items()}
     run_checks(ENGINE_CHECKS, trials, engine.name)
-    large = {law: EngineTrial(engine, make or (lambda table: table), *case(seed)) for law, case in LARGE_CHECKS.items()}
-    for law, trial in large.items():
-        run_checks([law], {f"{len(trial.columns['y'])} rows": trial}, engine.name)
+    for check, case in LARGE_CHECKS.items():
+        trial = EngineTrial(engine, make or (lambda table: table), *case(seed))
+        run_checks([check], {f"{len(trial.columns['y'])} rows": trial}, engine.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class EngineTrial:
 
 
 def check_reading(trial: EngineTrial) -> None:
-    """Batches hold every row once, as often as they are asked for."""
+    """Batches hold every row once, each time they are read."""
     names = [name for name in trial.columns if name != "y"]
     want = trial.table.select(names).to_pylist()
     numbers = [name for name in names if np.asarray(trial.columns[name]).dtype.kind in "if"]
@@ -120,7 +120,7 @@ def check_folding(trial: EngineTrial) -> None:
 
 
 def check_folding_by_key(trial: EngineTrial) -> None:
-    """Folds by a key are those that its hash says, and they too are those of the batches and add up to the whole."""
+    """Folds by a key follow its hash, are those of the batches and add up to the whole."""
     with trial.open() as source:
         found = {"y": _fold_of(trial, source, Folds(3, 5, "y", "y"))}
         found["row"] = _folded(trial, source, Folds(3, 5, "y", "row"))
@@ -131,17 +131,17 @@ def check_folding_by_key(trial: EngineTrial) -> None:
 
 def _folded(trial: EngineTrial, source: Source, folds: Folds) -> list[int]:
     """The fold of each row, in which it is counted as well."""
-    censuses = trial.count(source, folds)
+    fold_counts = trial.count(source, folds)
     fold = _fold_of(trial, source, folds)
-    assert len(censuses) == folds.n, f"{len(censuses)} censuses of {folds.n} folds"
-    _check_same_counts(reduce(add, censuses), trial.array_counts())
-    for f, census in enumerate(censuses):
-        _check_same_counts(census, trial.array_counts(trial.table.filter([one == f for one in fold])))
+    assert len(fold_counts) == folds.n, f"{len(fold_counts)} counts of {folds.n} folds"
+    _check_same_counts(reduce(add, fold_counts), trial.array_counts())
+    for f, counts in enumerate(fold_counts):
+        _check_same_counts(counts, trial.array_counts(trial.table.filter([number == f for number in fold])))
     return fold
 
 
 def _fold_of(trial: EngineTrial, source: Source, folds: Folds) -> list[int]:
-    """The fold of each row, as batches say it."""
+    """The fold of each row in the batches."""
     batches = list(source.batches(["row"], _BATCH_ROWS, folds))
     pairs = (zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches)
     fold = {int(row): int(f) for some in pairs for row, f in some}
@@ -181,11 +181,11 @@ def check_scoring(trial: EngineTrial) -> None:
         table = predict(fitted, source, keep=["row"])
         found = (table.toArrow() if hasattr(table, "toArrow") else table).to_pydict()  # of Spark, a data frame
     assert list(found) == list(want), f"columns {list(found)} instead of {list(want)}"
-    rows, wanted = (np.array(t["row"]).astype(int) for t in (found, want))  # a file without types gives text
-    assert sorted(rows) == sorted(wanted), "rows are lost or doubled"
+    rows, expected = (np.array(t["row"]).astype(int) for t in (found, want))  # a file without types gives text
+    assert sorted(rows) == sorted(expected), "rows are lost or doubled"
     for name in want:
         if name.startswith("p_"):
-            check_close(np.array(found[name])[np.argsort(rows)], np.array(want[name])[np.argsort(wanted)], name, 1e-7)
+            check_close(np.array(found[name])[np.argsort(rows)], np.array(want[name])[np.argsort(expected)], name, 1e-7)
 
 
 def check_refusals(trial: EngineTrial) -> None:
@@ -252,7 +252,7 @@ def _edge_cases(seed: int) -> dict[str, Case]:
         "weights": ({**base, "x": x, "word": word, "w": rng.choice([0.0, 0.1, 1.0, 2.5], n)}, "auto"),
         "labels that are missing": ({**base, "y": _with_missing(y, holes), "x": x, "word": word}, "auto"),
         "odd names": (
-            {**base, 'say "x"; --': x, "Größe": rng.normal(size=n), "two words": word, "UPPER": word, "it's": word},
+            {**base, 'quote "x"; --': x, "Größe": rng.normal(size=n), "two words": word, "UPPER": word, "it's": word},
             "auto",
         ),
         "numbers as labels": ({**base, "y": kind, "x": x, "word": word}, "auto"),
@@ -303,19 +303,19 @@ def _many_levels_case(seed: int) -> Case:
 
 
 def _pair_case(seed: int) -> Case:
-    """Two columns that tell nothing alone, and all together."""
+    """Two columns that determine the class only together."""
     rng = np.random.default_rng(seed)
     n = 400
     a, b = rng.integers(0, 2, (2, n))
     words, labels = (np.array(both, object) for both in (["ant", "bee"], ["no", "yes"]))
-    columns = {"one": words[a], "other": b + rng.normal(0.0, 0.1, n), "beside": rng.normal(size=n)}
+    columns = {"one": words[a], "other": b + rng.normal(0.0, 0.1, n), "noise": rng.normal(size=n)}
     return {"row": np.arange(n), "y": labels[a ^ b], **columns}, "auto"
 
 
 LARGE_CHECKS = {
     check_counting: _many_levels_case,
     check_learning: _pair_case,
-}  # laws that are tried on one larger table
+}  # checks on one larger table
 
 
 def _with_missing(column: NDArray, holes: NDArray) -> NDArray:

@@ -1,6 +1,6 @@
-"""The laws of an event model: what must hold of a family, whoever wrote it.
+"""Checks of an event model.
 
-Chunks of rows add up, a term is what its column adds, an absent value adds nothing, a weight is so many copies, a
+Chunks of rows add up, contributions add up to the score, a missing value adds nothing, a weight is so many copies, a
 density has mass one, fitting undoes sampling, evidence is the product of predictions one step ahead.
 """
 
@@ -27,16 +27,18 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.priors import Prior
-from candide.testing.examples import (
+from candide.testing.checks import (
     CategoryColumns,
     CustomColumns,
     DocumentColumns,
     Example,
     NumberColumns,
+    check_close,
+    check_same_state,
     examples,
+    run_checks,
     to_sparse,
 )
-from candide.testing.laws import check_close, check_same_state, run_checks
 
 _GRID_POINTS = 40_001  # points at which a density is summed
 
@@ -44,16 +46,16 @@ _GRID_POINTS = 40_001  # points at which a density is summed
 def check_event(
     event: EventModel | type[EventModel] | str, draw: Any = None, *, prior: Any = None, seed: int = 0
 ) -> None:
-    """Check that an event model keeps the laws; the first that it breaks is an AssertionError that says on which rows.
+    """Check the properties of an event model; the first violation is an AssertionError that names the rows.
 
     ``draw(rng, y)`` gives a column with one value for each class code, where the event model's ``support`` does not
-    say what values it takes. ``prior`` is one with every number given: with it evidence is checked too.
+    define its values. ``prior`` is one with every number given: with it evidence is checked too.
 
     >>> from candide.events import EventModel, Support
     >>> from candide.priors import Gamma
     >>> check_event("poisson", prior=Gamma(1.5, 0.4))
 
-    An own event model, with a mistake in it:
+    An event model of your own, with a mistake in it:
 
     >>> class Waiting(EventModel):
     ...     name, kind, support = "waiting", "sums", Support(low=0.0)
@@ -80,14 +82,11 @@ def check_event(
 
 def _values(event: EventModel) -> Any:
     """What a column of this event model holds."""
-    holds, written = event.encoding.block_kind, event.encoding.is_read_as_text
-    return (
-        DocumentColumns()
-        if holds == "documents"
-        else CategoryColumns()
-        if holds == "codes" and written
-        else NumberColumns(*_support_ends(event))
-    )
+    kind = event.encoding.block_kind
+    if kind == "documents":
+        return DocumentColumns()
+    is_text = kind == "codes" and event.encoding.is_read_as_text
+    return CategoryColumns() if is_text else NumberColumns(*_support_ends(event))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +129,6 @@ class EventTrial:
             return False
 
 
-# Of any rows ----------------------------------------------------------------------------------------------------------
-
-
 def check_chunks(trial: EventTrial) -> None:
     """Chunks add up to the whole."""
     a, b = (trial.count(part) for part in trial.example.split())
@@ -156,14 +152,14 @@ def check_repetition(trial: EventTrial) -> None:
 
 
 def check_contributions(trial: EventTrial) -> None:
-    """Terms add up to log_prob."""
+    """Contributions add up to log_prob."""
     block, tally = trial.block(), trial.count()
     for how in trial.possible_estimates(tally):
-        law = trial.estimate(tally, how)
-        log_prob, terms = law.log_prob(block), law.contributions(block)
+        fit = trial.estimate(tally, how)
+        log_prob, parts = fit.log_prob(block), fit.contributions(block)
         assert log_prob.shape == (len(trial.example), trial.example.n_classes), f"log_prob has shape {log_prob.shape}"
-        assert terms.shape[:2] == log_prob.shape, f"terms have shape {terms.shape}"
-        check_close(terms.sum(axis=2), log_prob, f"estimate {how!r}: the sum of terms", trial.example.rel)
+        assert parts.shape[:2] == log_prob.shape, f"contributions have shape {parts.shape}"
+        check_close(parts.sum(axis=2), log_prob, f"estimate {how!r}: the sum of contributions", trial.example.rel)
 
 
 def check_missing_values(trial: EventTrial) -> None:
@@ -172,21 +168,23 @@ def check_missing_values(trial: EventTrial) -> None:
     nothing = trial.block(replace(trial.example, columns=columns))
     tally = trial.count()
     for how in trial.possible_estimates(tally):
-        law = trial.estimate(tally, how)
+        fit = trial.estimate(tally, how)
         check_close(
-            law.log_prob(nothing), np.zeros((3, trial.example.n_classes)), f"estimate {how!r}: log_prob of nothing"
+            fit.log_prob(nothing),
+            np.zeros((3, trial.example.n_classes)),
+            f"estimate {how!r}: log_prob of nothing",
         )
-        assert not law.contributions(nothing).any(), f"estimate {how!r}: the terms of nothing are not 0"
+        assert not fit.contributions(nothing).any(), f"estimate {how!r}: the contributions of nothing are not 0"
 
 
 def check_finite_scores(trial: EventTrial) -> None:
     """Scores are finite, near and far, even where nothing was counted."""
     far, tally = _far_values(trial), trial.count()
     for how in set(trial.possible_estimates(tally)) & {"mean", "predictive"}:
-        law = trial.estimate(tally, how)
+        fit = trial.estimate(tally, how)
         for what, block in {"the rows": trial.block(), "values far away": far}.items():
-            assert np.isfinite(law.log_prob(block)).all(), f"estimate {how!r}: log_prob of {what} is not finite"
-        for name, values in law.parameters().items():
+            assert np.isfinite(fit.log_prob(block)).all(), f"estimate {how!r}: log_prob of {what} is not finite"
+        for name, values in fit.parameters().items():
             assert np.isfinite(values).all(), f"estimate {how!r}: {name} is not finite"
 
 
@@ -201,7 +199,7 @@ def check_tally_unchanged(trial: EventTrial) -> None:
 
 
 def check_held_out(trial: EventTrial) -> None:
-    """Held-out terms are those of a law estimated without the row."""
+    """Held-out contributions are those of an estimate without the row."""
     rows = trial.example.take(slice(0, 9))
     tally, block = trial.count(rows), trial.block(rows)
     chosen = trial.event.freeze_structure(tally)
@@ -209,8 +207,8 @@ def check_held_out(trial: EventTrial) -> None:
         found = trial.event.held_out_contributions(tally, None, how, block, rows.y, rows.weight)
         for i in range(len(rows)):
             one = rows.take(slice(i, i + 1))
-            law = chosen.estimate(tally - trial.count(one), how=how)
-            check_close(found[i : i + 1], law.contributions(trial.block(one)), f"estimate {how!r}: row {i}", 1e-6)
+            fit = chosen.estimate(tally - trial.count(one), how=how)
+            check_close(found[i : i + 1], fit.contributions(trial.block(one)), f"estimate {how!r}: row {i}", 1e-6)
 
 
 def check_sparse_rows(trial: EventTrial) -> None:
@@ -223,11 +221,16 @@ def check_sparse_rows(trial: EventTrial) -> None:
     tally = trial.tally(packed, trial.example)
     check_same_state(tally, trial.tally(block, trial.example), trial.example.rel)
     for how in trial.possible_estimates(tally):
-        law = trial.estimate(tally, how)
-        check_close(law.log_prob(packed), law.log_prob(block), f"estimate {how!r}: log_prob", trial.example.rel)
+        fit = trial.estimate(tally, how)
+        check_close(
+            fit.log_prob(packed),
+            fit.log_prob(block),
+            f"estimate {how!r}: log_prob",
+            trial.example.rel,
+        )
 
 
-_COMMON_CHECKS = [
+_COMMON_CHECKS = [  # of any rows
     check_chunks,
     check_subtraction,
     check_repetition,
@@ -239,25 +242,23 @@ _COMMON_CHECKS = [
     check_sparse_rows,
 ]
 
-# Of rows that determine every estimate --------------------------------------------------------------------------------
-
 
 def check_sampling(trial: EventTrial) -> None:
     """Fitting undoes sampling."""
     tally, y = trial.count(), np.tile(np.arange(trial.example.n_classes), 4000)
     try:
-        law = trial.estimate(tally, "mle")
-        drawn = _draw_column(law, y)
+        fit = trial.estimate(tally, "mle")
+        drawn = _draw_column(fit, y)
     except InputError:
-        return  # it says that it cannot sample, or has no such estimate
-    assert _equal(drawn, _draw_column(law, y)), "the same generator drew other rows"
+        return  # it cannot sample, or has no such estimate
+    assert _equal(drawn, _draw_column(fit, y)), "the same generator drew other rows"
     again = trial.estimate(trial.tally(drawn, Example((), y, None, trial.example.n_classes)), "mle")
     own = np.arange(len(y)), y
-    gain = float((again.log_prob(drawn)[own] - law.log_prob(drawn)[own]).sum())
+    gain = float((again.log_prob(drawn)[own] - fit.log_prob(drawn)[own]).sum())
     # Twice the gain is chi-squared with as many degrees of freedom as there are parameters (Wilks, 1938).
-    most = 20.0 + 2.0 * sum(p.size for p in law.parameters().values())
+    most = 20.0 + 2.0 * sum(p.size for p in fit.parameters().values())
     assert abs(gain) <= most, (
-        f"the law fitted to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely as the law that drew them"
+        f"the fit to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely as the distribution that drew them"
     )
 
 
@@ -265,10 +266,10 @@ def check_files(trial: EventTrial) -> None:
     """Saved or pickled, it is the same."""
     event, part, tally = trial.event, trial.part, trial.count()
     if getattr(sys.modules.get(type(event).__module__), type(event).__qualname__, None) is type(event):
-        law = trial.estimate(tally, "mean")
-        event, tally, again = pickle.loads(pickle.dumps((event, tally, law)))
+        fit = trial.estimate(tally, "mean")
+        event, tally, again = pickle.loads(pickle.dumps((event, tally, fit)))
         assert event == trial.event, f"pickled, {trial.event!r} is {event!r}"
-        check_close(again.log_prob(trial.block()), law.log_prob(trial.block()), "pickled, log_prob", rel=0.0)
+        check_close(again.log_prob(trial.block()), fit.log_prob(trial.block()), "pickled, log_prob", rel=0.0)
     if event.name not in EVENTS or EVENTS[event.name] is not type(event):
         return  # a file keeps none but the package's own
     from candide import store
@@ -293,11 +294,11 @@ def check_mass(trial: EventTrial) -> None:
     values, widths = _support_grid(trial)
     words, tally = np.eye(len(trial.example.columns)), trial.count()
     for how in trial.possible_estimates(tally):
-        law = trial.estimate(tally, how)
+        fit = trial.estimate(tally, how)
         with np.errstate(divide="ignore", over="ignore"):
-            alone = np.exp(_marginal_log_density(law, values, words.shape[1])) * widths[:, None]
+            alone = np.exp(_marginal_log_density(fit, values, words.shape[1])) * widths[:, None]
             together = (
-                np.exp(law.log_prob(words)).sum(axis=0) if trial.event.accepts_groups else np.zeros(law.n_classes)
+                np.exp(fit.log_prob(words)).sum(axis=0) if trial.event.accepts_groups else np.zeros(fit.n_classes)
             )
         for c, found in enumerate(alone.sum(axis=0)):  # of a value of the first column, or of one word in a bag
             near = min(abs(found - 1.0), abs(together[c] - 1.0))
@@ -312,32 +313,30 @@ def check_evidence(trial: EventTrial) -> None:
     try:
         found = trial.event.evidence(trial.count(rows), trial.prior)
     except InputError:
-        return  # it says that it has none
+        return  # it has none
     assert found.shape == (rows.n_classes, 1), f"evidence has shape {found.shape}"
     total = 0.0
     for i in range(len(rows)):
         one = rows.take(slice(i, i + 1))
-        law = trial.event.estimate(trial.count(rows.take(slice(0, i))), trial.prior, "predictive")
-        total += law.log_prob(trial.block(one))[0, one.y[0]]
+        fit = trial.event.estimate(trial.count(rows.take(slice(0, i))), trial.prior, "predictive")
+        total += fit.log_prob(trial.block(one))[0, one.y[0]]
     check_close(found.sum(), np.array(total), "the sum of evidence", 1e-8, size=1.0)
 
 
-_FULL_DATA_CHECKS = [check_mass, check_sampling, check_files]
+_FULL_DATA_CHECKS = [check_mass, check_sampling, check_files]  # of rows that determine every estimate
 EVENT_CHECKS = [*_COMMON_CHECKS, *_FULL_DATA_CHECKS, check_evidence]
-
-# ----------------------------------------------------------------------------------------------------------------------
 
 
 def _check_same_distribution(trial: EventTrial, got: Any, want: Any, rel: float | None = None) -> None:
-    """Two tallies give the same laws."""
+    """Two tallies give the same distributions."""
     block = trial.block()
     for how in trial.possible_estimates(want):
         one, other = trial.estimate(got, how), trial.estimate(want, how)
         check_close(one.log_prob(block), other.log_prob(block), f"estimate {how!r}: log_prob", rel or trial.example.rel)
 
 
-def _draw_column(distribution: Distribution, y: NDArray) -> Any:
-    rows = distribution.sample(y, np.random.default_rng(7))
+def _draw_column(fit: Distribution, y: NDArray) -> Any:
+    rows = fit.sample(y, np.random.default_rng(7))
     return Documents.from_column(rows[:, 0].tolist()) if rows.dtype == object else rows
 
 
@@ -349,7 +348,7 @@ def _far_values(trial: EventTrial) -> Any:
     """Values a million times as large as any that were counted; of categories and documents others."""
     columns = trial.example.columns
     if columns[0].dtype == object:
-        return trial.block(replace(trial.example, columns=tuple(np.full(2, "never met", object) for _ in columns)))
+        return trial.block(replace(trial.example, columns=tuple(np.full(2, "unseen", object) for _ in columns)))
     low, high, whole = _support_ends(trial.event)
     ends = [1e6 if np.isinf(high) else high, -1e6 if np.isinf(low) else low + (1.0 if whole else 1e-6)]
     near = [float(np.nan_to_num(np.nanmax(c, initial=0.0))) for c in columns]
@@ -357,11 +356,11 @@ def _far_values(trial: EventTrial) -> Any:
     return trial.block(replace(trial.example, columns=columns))
 
 
-def _marginal_log_density(distribution: Distribution, values: NDArray, width: int) -> Floats:
+def _marginal_log_density(fit: Distribution, values: NDArray, width: int) -> Floats:
     """(value, class) log-density of values of the first of some columns, the others absent."""
     block = np.full((len(values), width), -1 if values.dtype.kind == "i" else np.nan, values.dtype)
     block[:, 0] = values
-    return distribution.log_prob(block)
+    return fit.log_prob(block)
 
 
 def _support_grid(trial: EventTrial) -> tuple[NDArray, Floats]:

@@ -1,4 +1,4 @@
-"""The laws of a tally: a commutative monoid with a partial inverse, that does not care how rows are cut or weighed."""
+"""Checks of a tally: a commutative monoid with a partial inverse, independent of how rows are divided and weighted."""
 
 import pickle
 from collections.abc import Collection, Sequence
@@ -16,8 +16,16 @@ from candide.encoding import Encoding
 from candide.errors import InputError, MergeError, NotCountedError
 from candide.kernels import threads
 from candide.tally import TALLIES, Tally, TallySpec
-from candide.testing.examples import CategoryColumns, CustomColumns, DocumentColumns, Example, NumberColumns, examples
-from candide.testing.laws import check_same_state, run_checks
+from candide.testing.checks import (
+    CategoryColumns,
+    CustomColumns,
+    DocumentColumns,
+    Example,
+    NumberColumns,
+    check_same_state,
+    examples,
+    run_checks,
+)
 
 
 def check_tally(
@@ -28,14 +36,14 @@ def check_tally(
     *,
     seed: int = 0,
 ) -> None:
-    """Check that a tally keeps the laws; the first that it breaks is an AssertionError that says on which rows.
+    """Check the properties of a tally; the first violation is an AssertionError that names the rows.
 
     ``encoding`` is that of its columns, if it is not the kind's own, and ``keep`` what it keeps beyond its sums.
     ``draw(rng, y)`` gives a column with one value for each class code, where others than the usual are needed.
 
     >>> check_tally("sums", keep={"log_factorial"}, draw=lambda rng, y: rng.poisson(1.0 + y))
 
-    An own tally, with a mistake in it:
+    A tally of your own, with a mistake in it:
 
     >>> from candide.tally import Sums
     >>> class Careless(Sums):
@@ -50,9 +58,8 @@ def check_tally(
     values = example_columns(encoding) if draw is None else CustomColumns(draw)
     width = 1 if encoding.block_kind == "documents" else 3
     found = examples(values, seed, width)
-    run_checks(
-        TALLY_CHECKS, {name: TallyTrial(kind, encoding, frozenset(keep), rows) for name, rows in found.items()}, title
-    )
+    trials = {name: TallyTrial(kind, encoding, frozenset(keep), rows) for name, rows in found.items()}
+    run_checks(TALLY_CHECKS, trials, title)
 
 
 def example_columns(encoding: Encoding) -> Any:
@@ -148,9 +155,9 @@ def check_weights(trial: TallyTrial) -> None:
     """A weight of k is k copies, and a row without weight is absent."""
     times = np.random.default_rng(1).integers(0, 4, len(trial.rows))
     copies = trial.rows.take(np.repeat(np.arange(len(times)), times)).with_weight(None)
-    weighed = trial.rows.with_weight(times.astype(float))
-    trial.check_same(trial.count(weighed), trial.count(copies))
-    trial.check_same(trial.count(weighed), trial.count(weighed.take(times > 0)))
+    weighted = trial.rows.with_weight(times.astype(float))
+    trial.check_same(trial.count(weighted), trial.count(copies))
+    trial.check_same(trial.count(weighted), trial.count(weighted.take(times > 0)))
 
 
 def check_scaling(trial: TallyTrial) -> None:
@@ -171,9 +178,8 @@ def check_label_union(trial: TallyTrial) -> None:
     """Moving classes follows a union of labels."""
     k = trial.rows.n_classes + 2
     place = np.arange(trial.rows.n_classes, dtype=np.intp)[::-1].copy() + 1
-    trial.check_same(
-        trial.count().remap(place, k), trial.count(replace(trial.rows, y=place[trial.rows.y], n_classes=k))
-    )
+    moved = replace(trial.rows, y=place[trial.rows.y], n_classes=k)
+    trial.check_same(trial.count().remap(place, k), trial.count(moved))
 
 
 def check_level_union(trial: TallyTrial) -> None:
@@ -183,7 +189,7 @@ def check_level_union(trial: TallyTrial) -> None:
     try:
         united = [a.union(b) for a, b in zip(mine, theirs, strict=True)]
     except MergeError:
-        return  # it says that these do not unite
+        return  # these do not unite
     spec = replace(trial.spec, encodings=mine)
     both = replace(trial.spec, encodings=tuple(u[0] for u in united))
     same_classes = np.arange(trial.rows.n_classes, dtype=np.intp)

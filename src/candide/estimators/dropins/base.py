@@ -1,6 +1,6 @@
-"""What the five drop-ins share: rows of finite numbers, counted as one block under one event model.
+"""The base of the five drop-ins: rows of finite numbers, counted as one block under one event model.
 
-Each adds how its parameters are said by an event model and settings, and scikit-learn's attributes. These are of the
+Each translates its parameters into an event model and settings, and adds scikit-learn's attributes. These follow the
 parameters of the last ``fit`` or ``partial_fit``, as in scikit-learn, where a later ``set_params`` changes nothing.
 """
 
@@ -27,14 +27,14 @@ from candide.tally.base import sum_class_weights
 
 
 class DropIn(Classifier):
-    """A classifier of scikit-learn's by name, parameters, attributes and results."""
+    """A classifier with the name, parameters, attributes and results of one in scikit-learn."""
 
-    _accepts_sparse: ClassVar[bool] = False  # whether it takes sparse rows
+    _accepts_sparse: ClassVar[bool] = False  # whether it accepts sparse rows
     _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {}  # of its parameters
-    _counting_params: ClassVar[tuple[str, ...]] = ()  # parameters that say what is counted
+    _counting_params: ClassVar[tuple[str, ...]] = ()  # parameters that change what is counted
 
     def with_prior(self, **params: Any) -> Self:
-        """The same counts under other parameters: a new classifier, no second look at the rows.
+        """A new classifier of the same counts under other parameters.
 
         >>> import numpy as np
         >>> from candide import BernoulliNB
@@ -47,8 +47,8 @@ class DropIn(Classifier):
                 raise InputError(f"{name}: this changes what is counted", value=params[name], remedy="fit again")
         return self._copy_with(self._checked_fitted, **params)
 
-    def explain(self, X: Any, by: str = "voice") -> list:
-        """Why each row is given its class: what every column says for it against the runner-up, strongest first.
+    def explain(self, X: Any, by: str = "term") -> list:
+        """Why each row has its class: contributions to its log-odds against the runner-up, strongest first.
 
         >>> from candide import GaussianNB
         >>> [decision] = GaussianNB().fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]).explain([[3.0]])
@@ -79,7 +79,7 @@ class DropIn(Classifier):
         return table
 
     def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
-        """A warning where other estimators refuse: scikit-learn's classes take any number of labels."""
+        """Warn where other estimators refuse: scikit-learn's classes accept any number of labels."""
         try:
             super()._check_number_of_classes(y, labels)
         except InputError as error:
@@ -97,11 +97,9 @@ class DropIn(Classifier):
         codes, [part] = labels.encode(y), plan.parts
         if codes.max() == len(labels):
             new = Labels.from_values(y[codes == len(labels)])
-            raise InputError(
-                f"The target label(s) {new.array} in y do not exist in the initial classes {labels.array}",
-                value=new.values[0],
-                remedy="pass every class in `classes` at the first partial_fit",
-            )
+            what = f"The target label(s) {new.array} in y do not exist in the initial classes {labels.array}"
+            remedy = "pass every class in `classes` at the first partial_fit"
+            raise InputError(what, value=new.values[0], remedy=remedy)
         class_weight = sum_class_weights(codes, weight, len(labels))
         part, tally = self._tally(table, part, codes, weight, class_weight)
         return ModelCounts(Plan(plan.columns, (part,)), labels, class_weight, (tally,), table.n_rows)
@@ -112,17 +110,16 @@ class DropIn(Classifier):
         block, spec, who = table.source, part.spec, type(self).__name__
         try:
             tally: Any = TALLIES[spec.kind].from_rows(block, codes, weight, n_classes=len(class_weight), spec=spec)
-        except InputError:  # what a tally refuses itself is a value below zero
+        except InputError:  # a tally itself refuses only negative values
             raise rows.negative_error(block, table.names, who) from None
         cell = tally.find_too_large()
         if cell is not None or rows.has_missing(block, tally.n, class_weight, weight):
-            raise rows.not_finite_error(
-                block, table.names, who, None if cell is None else tally.locate_cell(cell[1])[0]
-            )
+            column = None if cell is None else tally.locate_cell(cell[1])[0]
+            raise rows.not_finite_error(block, table.names, who, column)
         return part, tally
 
     def _declared_classes(self, classes: Any) -> Labels:
-        """The classes a stream may hold, said at its first call and never changed."""
+        """The classes of a stream, declared in its first call and never changed."""
         first = not hasattr(self, "fitted_")
         if classes is None:
             if first:
@@ -131,16 +128,15 @@ class DropIn(Classifier):
         given = checked_labels(classes, len(classes))
         labels = Labels.from_values(given)
         if not first and (len(labels) < len(given) or labels.values != self.fitted_.labels.values):
-            raise InputError(
-                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
-            )
+            what = f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
+            raise InputError(what)
         if len(labels) < len(given):
             raise InputError(f"`classes={classes!r}` names a class twice; name each once")
         return labels.declare()
 
-    def _stream_labels(self, y: NDArray, announced: Labels | None) -> Labels:
-        assert announced is not None
-        return announced
+    def _stream_labels(self, y: NDArray, declared: Labels | None) -> Labels:
+        assert declared is not None
+        return declared
 
     def _model(self) -> Model:
         return self.fitted_.model.strict_model
@@ -162,7 +158,7 @@ class DropIn(Classifier):
 
     @property
     def _distribution(self) -> Any:
-        """The distribution of the only block, with attributes of its own."""
+        """The distribution of the only block."""
         self._check_fitted()
         return self.fitted_.model.distributions[0]
 
@@ -179,7 +175,7 @@ class DropIn(Classifier):
 
 
 def read_only_view(array: Floats) -> Floats:
-    """An attribute's view of the state: to be read, since a tally is a value that nobody changes."""
+    """A read-only view of the state, since a tally is immutable."""
     view = array.view()
     view.flags.writeable = False
     return view

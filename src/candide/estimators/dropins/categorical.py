@@ -26,18 +26,18 @@ _MAX_CELLS = 1 << 30  # a table of counts larger than this is a mistaken encodin
 class CategoricalNB(DiscreteNB):
     """Categorical naive Bayes: every column holds categories, as the numbers 0, 1, 2, ...
 
-    A category that was never seen gets the share of one category that the prior has left for it.
+    An unseen category has the prior's probability of one category.
 
     Parameters
     ----------
     alpha : float, default=1.0
         Imaginary occurrences of every category in every class.
     force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to that.
+        If False, an alpha below 1e-10 is raised to it.
     fit_prior : bool, default=True
-        Take the class prior from the data; if False it is uniform.
+        Estimate the class prior from the data; if False it is uniform.
     class_prior : array-like of shape (n_classes,), default=None
-        The class prior, if it is known.
+        The class prior, if known.
     min_categories : int or array-like of shape (n_features,), default=None
         How many categories a column has at least; None takes as many as the data show.
 
@@ -53,7 +53,7 @@ class CategoricalNB(DiscreteNB):
     --------
     >>> from candide import CategoricalNB
     >>> model = CategoricalNB().fit([[0, 1], [0, 2], [1, 0]], ["a", "a", "b"])
-    >>> model.predict([[0, 1], [1, 9]]).tolist()  # category 9 was never seen
+    >>> model.predict([[0, 1], [1, 9]]).tolist()  # category 9 is unseen
     ['a', 'b']
 
     >>> model.n_categories_.tolist(), model.category_count_[0].tolist(), model.class_count_.tolist()
@@ -97,21 +97,17 @@ class CategoricalNB(DiscreteNB):
         self, table: Table, part: PlanPart, codes: Codes, weight: Floats | None, class_weight: Floats
     ) -> tuple[PlanPart, LevelTally]:
         block = table.source
-        ranges = threads.map_rows(lambda some: kernels.code_range(block[some]), len(block), cost=block.shape[1])
+        ranges = threads.map_rows(lambda at: kernels.code_range(block[at]), len(block), cost=block.shape[1])
         low, high = np.min([r[0] for r in ranges], axis=0), np.max([r[1] for r in ranges], axis=0)
         if low.min() < 0:
             raise rows.negative_error(block, table.names, type(self).__name__)
         sizes = _apply_min_categories(self.min_categories, high + 1)
         if sizes.sum() * len(class_weight) > _MAX_CELLS:
             j = int(sizes.argmax())
-            raise InputError(
-                f"{int(sizes[j])} categories: they are counted as 0, 1, 2, ..., so this table would be too large",
-                column=table.names[j],
-                remedy="encode the column with OrdinalEncoder",
-            )
-        part = _with_sizes(
-            part, sizes.tolist(), _apply_min_categories(self.min_categories, np.zeros_like(sizes)).tolist()
-        )
+            what = f"{int(sizes[j])} categories: they are counted as 0, 1, 2, ..., so this table would be too large"
+            raise InputError(what, column=table.names[j], remedy="encode the column with OrdinalEncoder")
+        declared = _apply_min_categories(self.min_categories, np.zeros_like(sizes))
+        part = _with_sizes(part, sizes.tolist(), declared.tolist())
         return part, LevelTally.from_rows(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
 
     def _value_error(self, block: Block, names: Any) -> InputError:
@@ -163,8 +159,6 @@ def _apply_min_categories(least: Any, sizes: NDArray[np.int64]) -> NDArray[np.in
     if least.dtype.kind != "i":
         raise InputError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
     if least.ndim and least.shape != sizes.shape:
-        raise InputError(
-            f"'min_categories' should have shape {sizes.shape} when an array-like is provided. "
-            f"Got {least.shape} instead."
-        )
+        what = f"'min_categories' should have shape {sizes.shape} when an array-like is provided."
+        raise InputError(f"{what} Got {least.shape} instead.")
     return np.maximum(sizes, least)

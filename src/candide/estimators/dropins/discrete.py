@@ -1,4 +1,4 @@
-"""What the drop-ins on counts and categories share: the smoothing alpha and the class prior."""
+"""BernoulliNB, MultinomialNB and ComplementNB: scikit-learn's, from counts that add."""
 
 import warnings
 from numbers import Real
@@ -11,10 +11,12 @@ from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.errors import InputError
 from candide.estimators.dropins.base import DropIn, read_only_view
+from candide.events import Bernoulli, Complement, EventModel, Multinomial
 from candide.model.fitted import FittedModel
 from candide.model.model import class_log_prior
+from candide.model.plan import Plan
 from candide.model.settings import Settings
-from candide.priors import Dirichlet, Prior
+from candide.priors import Beta, Dirichlet, Prior
 
 _MIN_ALPHA = 1e-10  # what alpha is raised to unless force_alpha
 
@@ -68,23 +70,22 @@ class DiscreteNB(DropIn):
         return alpha
 
     def _class_prior(self, labels: Labels) -> Any:
-        """What the class prior is; shares that do not sum to one, which scikit-learn takes, are made to."""
+        """The class prior; probabilities that do not sum to one, which scikit-learn accepts, are normalised."""
         if self.class_prior is None:
             return "empirical" if self.fit_prior else "uniform"
-        shares = np.asarray(self.class_prior, np.float64)
-        if shares.shape != (len(labels),):
-            raise InputError(
-                f"Number of priors must match number of classes. {shares.size} in class_prior, {len(labels)} classes"
-            )
-        if not (shares >= 0).all() or not shares.any():
-            raise InputError(f"class_prior must be non-negative, and not all zero. Got {shares.tolist()}")
-        return tuple((shares / shares.sum()).tolist())
+        prior = np.asarray(self.class_prior, np.float64)
+        if prior.shape != (len(labels),):
+            what = f"Number of priors must match number of classes. {prior.size} in class_prior, {len(labels)} classes"
+            raise InputError(what)
+        if not (prior >= 0).all() or not prior.any():
+            raise InputError(f"class_prior must be non-negative, and not all zero. Got {prior.tolist()}")
+        return tuple((prior / prior.sum()).tolist())
 
     def predict_joint_log_proba(self, X: Any) -> NDArray:
         """log p(x, class), (rows, classes): the score before it is normalised.
 
         >>> from candide import BernoulliNB
-        >>> model = BernoulliNB(class_prior=[2, 2]).fit([[1], [0]], ["a", "b"])  # as scikit-learn takes them
+        >>> model = BernoulliNB(class_prior=[2, 2]).fit([[1], [0]], ["a", "b"])  # not normalised, as in scikit-learn
         >>> np.exp(model.predict_joint_log_proba([[1]])).round(3).tolist()
         [[1.333, 0.667]]
         """
@@ -92,7 +93,7 @@ class DiscreteNB(DropIn):
         return joint + self._log_total() if self._param_when_counted("class_prior") is not None else joint
 
     def _log_total(self) -> float:
-        """log of what the shares given sum to."""
+        """log of the sum of the probabilities given."""
         return float(np.log(np.sum(self._param_when_counted("class_prior"))))
 
     @property
@@ -110,3 +111,217 @@ class DiscreteNB(DropIn):
         tags.input_tags.sparse = self._accepts_sparse
         tags.classifier_tags.poor_score = True
         return tags
+
+
+class BernoulliNB(DiscreteNB):
+    """Bernoulli naive Bayes: whether a value lies above a threshold. An absent word counts, too.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Imaginary yes, and as many imaginary no, in every class.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    binarize : float or None, default=0.0
+        The threshold. None takes values from 0 to 1 as fractional counts of a yes.
+    fit_prior : bool, default=True
+        Estimate the class prior from the data; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        The class prior, if known.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : ndarrays of shape (n_classes,)
+    feature_count_, feature_log_prob_ : ndarrays of shape (n_classes, n_features)
+        Weight of yes; log-probability of yes.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X has column names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from candide import BernoulliNB
+    >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> np.exp(model.feature_log_prob_).round(3).tolist()  # (count + 1) / (n + 2)
+    [[0.75, 0.5], [0.333, 0.667]]
+
+    >>> model.class_count_.tolist(), model.feature_count_.tolist(), np.exp(model.class_log_prior_).round(3).tolist()
+    ([2.0, 1.0], [[2.0, 1.0], [0.0, 1.0]], [0.667, 0.333])
+    """
+
+    _record_name = "BernoulliNB"
+    _counting_params = ("binarize",)
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._param_kinds, "binarize": ("amount", "none")}
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+    ):
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.binarize = binarize
+
+    def _event(self) -> EventModel:
+        return Bernoulli(threshold=None if self.binarize is None else float(self.binarize))
+
+    def _prior(self, alpha: Any) -> Prior:
+        return Beta(alpha, alpha)
+
+    def _plan_for_more_rows(self) -> Plan:
+        if self._event() != self.counts_.plan.parts[0].event:
+            what = "binarize was changed after rows were counted under another"
+            raise InputError(what, value=self.binarize, remedy="fit anew, or set it back")
+        return super()._plan_for_more_rows()
+
+    def _check_estimate(self, fitted: FittedModel) -> None:
+        if self.binarize is None:
+            fitted.model  # noqa: B018  refuses values above one
+
+    @property
+    def feature_count_(self) -> Floats:
+        """(classes, features) weight of yes."""
+        tally = self._tally_of_block
+        return read_only_view(tally.total if self._param_when_counted("binarize") is None else tally.counts[:, 1::2])
+
+    @property
+    def feature_log_prob_(self) -> Floats:
+        """(classes, features) log-probability of yes."""
+        return read_only_view(self._distribution.log_yes)
+
+
+class _WordCountNB(DiscreteNB):
+    """Sums of counts per class and word."""
+
+    @property
+    def feature_count_(self) -> Floats:
+        """(classes, features) weighted sum of each word's counts."""
+        return read_only_view(self._tally_of_block.total)
+
+    @property
+    def feature_log_prob_(self) -> Floats:
+        """(classes, features) the contribution of one occurrence of a word to the score of a class."""
+        return read_only_view(self._distribution.weights.T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+
+class MultinomialNB(_WordCountNB):
+    """Multinomial naive Bayes: word counts, or anything that adds up like them.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Imaginary occurrences of every word in every class.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Estimate the class prior from the data; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        The class prior, if known.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : ndarrays of shape (n_classes,)
+    feature_count_, feature_log_prob_ : ndarrays of shape (n_classes, n_features)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X has column names
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from candide import MultinomialNB
+    >>> words = [[2, 0, 1], [3, 1, 0], [0, 4, 1]]
+    >>> model = MultinomialNB().fit(words, ["a", "a", "b"])
+    >>> model.predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['a', 'b']
+
+    >>> model.feature_count_.tolist(), np.exp(model.feature_log_prob_).round(3).tolist()
+    ([[5.0, 1.0, 1.0], [0.0, 4.0, 1.0]], [[0.6, 0.2, 0.2], [0.125, 0.625, 0.25]])
+    >>> model.class_count_.tolist(), np.exp(model.class_log_prior_).round(2).tolist()
+    ([2.0, 1.0], [0.67, 0.33])
+    """
+
+    _record_name = "MultinomialNB"
+
+    def _event(self) -> Multinomial:
+        return Multinomial()
+
+
+class ComplementNB(_WordCountNB):
+    """Complement naive Bayes (Rennie et al., 2003): each class scored by how little a text resembles all others.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Imaginary occurrences of every word outside every class.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior, class_prior : as in MultinomialNB
+        Used only where there is a single class.
+    norm : bool, default=False
+        Divide the weights of a class by their sum.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_ : ndarrays of shape (n_classes,)
+    feature_count_, feature_log_prob_ : ndarrays of shape (n_classes, n_features)
+        Counts; weights, which are not log-probabilities.
+    feature_all_ : ndarray of shape (n_features,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X has column names
+
+    Examples
+    --------
+    >>> from candide import ComplementNB
+    >>> words = [[2, 0, 1], [3, 1, 0], [0, 4, 1]]
+    >>> ComplementNB().fit(words, ["a", "a", "b"]).predict([[1, 0, 0], [0, 1, 0]]).tolist()
+    ['a', 'b']
+
+    >>> model = ComplementNB().fit(words, ["a", "a", "b"])
+    >>> model.feature_all_.tolist(), model.feature_count_.tolist(), model.class_count_.tolist()
+    ([5.0, 5.0, 2.0], [[5.0, 1.0, 1.0], [0.0, 4.0, 1.0]], [2.0, 1.0])
+    >>> model.feature_log_prob_.round(2).tolist(), model.class_log_prior_.round(2).tolist()  # -log P(word outside)
+    ([[2.08, 0.47, 1.39], [0.51, 1.61, 1.61]], [-0.41, -1.1])
+    >>> model.log_density(words)
+    Traceback (most recent call last):
+        ...
+    candide.errors.InputError: ComplementNB has no density: the scores of complement are not log-probabilities; use \
+multinomial
+    """
+
+    _record_name = "ComplementNB"
+    _param_kinds: ClassVar[dict[str, tuple[str, ...]]] = {**DiscreteNB._param_kinds, "norm": ("boolean",)}
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        norm: bool = False,
+    ):
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.norm = norm
+
+    def _event(self) -> Complement:
+        return Complement(norm=bool(self.norm))
+
+    def _class_prior(self, labels: Labels) -> None:
+        """The class prior has no effect; it is only checked."""
+        super()._class_prior(labels)
+
+    def _log_total(self) -> float:
+        return super()._log_total() if len(self.classes_) == 1 else 0.0  # unless there is nothing else
+
+    @property
+    def feature_all_(self) -> Floats:
+        """(features,) each word's count over all classes."""
+        return self._tally_of_block.total.sum(axis=0)

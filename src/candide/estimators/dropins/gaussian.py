@@ -20,9 +20,9 @@ class GaussianNB(DropIn):
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
-        Probabilities of the classes; None takes their shares in the data.
+        Probabilities of the classes; None: their proportions in the data.
     var_smoothing : float, default=1e-9
-        This part of the largest variance of any column, all rows pooled, is added to every variance.
+        This fraction of the largest variance of any column, all rows pooled, is added to every variance.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class GaussianNB(DropIn):
     >>> GaussianNB().fit(X, y).predict([[-0.8, -1]]).tolist()
     [1]
 
-    Chunks change nothing, not even ``epsilon_``, which is taken from the pooled tally:
+    Chunks do not change the result, not even ``epsilon_``, which comes from the pooled tally:
 
     >>> parts = GaussianNB().partial_fit(X[:4], y[:4], classes=[1, 2]).partial_fit(X[4:], y[4:])
     >>> bool(np.isclose(parts.epsilon_, GaussianNB().fit(X, y).epsilon_, rtol=1e-12))
@@ -66,8 +66,8 @@ class GaussianNB(DropIn):
         return Gaussian()
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
-        shares = "empirical" if self.priors is None else _check_priors(self.priors, len(labels))
-        return Settings(shares, "mle", AddedVariance(self.var_smoothing))
+        prior = "empirical" if self.priors is None else _check_priors(self.priors, len(labels))
+        return Settings(prior, "mle", AddedVariance(self.var_smoothing))
 
     @property
     def class_prior_(self) -> Floats:
@@ -82,7 +82,7 @@ class GaussianNB(DropIn):
 
     @property
     def epsilon_(self) -> float:
-        """What is added to every variance."""
+        """The smoothing added to every variance."""
         pooled, prior = self._tally_of_block.pool(), self.fitted_.settings.param_priors
         return float(prior.fraction * divide_or_zero(pooled.m2, pooled.n).max())
 
@@ -93,11 +93,11 @@ class GaussianNB(DropIn):
 
 
 def _check_priors(priors: Any, n_classes: int) -> tuple[float, ...]:
-    shares = np.asarray(priors, np.float64)
-    if shares.shape != (n_classes,):
-        raise InputError(f"Number of priors must match number of classes. {shares.size} priors, {n_classes} classes")
-    if not np.isclose(shares.sum(), 1.0):
-        raise InputError(f"The sum of the priors should be 1. It is {shares.sum():g}")
-    if (shares < 0).any():
-        raise InputError(f"Priors must be non-negative. Got {shares.min():g}")
-    return tuple(shares.tolist())
+    prior = np.asarray(priors, np.float64)
+    if prior.shape != (n_classes,):
+        raise InputError(f"Number of priors must match number of classes. {prior.size} priors, {n_classes} classes")
+    if not np.isclose(prior.sum(), 1.0):
+        raise InputError(f"The sum of the priors should be 1. It is {prior.sum():g}")
+    if (prior < 0).any():
+        raise InputError(f"Priors must be non-negative. Got {prior.min():g}")
+    return tuple(prior.tolist())

@@ -1,7 +1,7 @@
-"""Rows as the drop-ins read them: a table of numbers, dense or sparse, with no value missing.
+"""Rows as the drop-ins read them: a table of numbers, dense or sparse, without missing values.
 
-What is already an array of numbers is used where it lies: no copy, no pass over it. Whether every value is finite shows
-in the tally (a NaN lowers the weight present, an infinity makes a sum infinite); only then is the place looked for.
+An array of numbers is used without a copy and without a pass over it. Whether every value is finite shows in the tally
+(a NaN lowers the weight present, an infinity makes a sum infinite); only then is the value located.
 
 >>> read_block([[1, 2], [3, 4]], "GaussianNB").shape
 (2, 2)
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from candide.data.blocks import Block, Csr, Floats, find_largest
 from candide.errors import InputError, InputTypeError
 
-_ROWS_PER_CHUNK = 65536  # looked at together when a bad value is searched for
+_ROWS_PER_CHUNK = 65536  # searched together for a bad value
 _NATIVE_DTYPES = (np.float64, np.float32, np.int64, np.int32)  # what the sparse kernels read
 
 
 def read_block(X: Any, estimator_name: str, *, sparse: bool = False) -> Block:
-    """The rows of anything array-like; ``who`` is named in errors."""
+    """The rows of anything array-like; ``estimator_name`` is for errors."""
     block: Block
     if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub":
         block = X
@@ -71,9 +71,7 @@ def _array(X: Any, who: str) -> NDArray:
             return array
     try:
         found = check_array_with_own_errors(array, who)
-        return (
-            found if found.dtype.kind != "O" else check_array_with_own_errors(found, who)
-        )  # of a table, now as numbers
+        return found if found.dtype.kind != "O" else check_array_with_own_errors(found, who)  # objects as numbers
     except InputError as error:
         where = _find_non_number(array)
         if where is None:
@@ -87,24 +85,17 @@ def _untyped(X: Any) -> Any:
     try:
         array = np.asarray(X)
         return np.array(X, dtype=object) if array.dtype.kind in "US" else array
-    except ValueError:  # ragged: scikit-learn has the words for it
+    except ValueError:  # ragged: scikit-learn has the message for it
         return X
 
 
 def check_array_with_own_errors(X: Any, who: str, **settings: Any) -> Any:
-    """scikit-learn's own reading of what is no plain array, with its messages and this package's error types."""
+    """scikit-learn's ``check_array`` with its messages and this package's error types."""
     from sklearn.utils.validation import check_array
 
+    settings |= {"ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0}
     try:
-        return check_array(
-            X,
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-            ensure_min_features=0,
-            estimator=who,
-            input_name="X",
-            **settings,
-        )
+        return check_array(X, estimator=who, input_name="X", **settings)
     except (TypeError, NotImplementedError) as error:
         raise InputTypeError(str(error)) from None
     except (ValueError, OverflowError) as error:
@@ -112,7 +103,7 @@ def check_array_with_own_errors(X: Any, who: str, **settings: Any) -> Any:
 
 
 def _find_non_number(X: Any) -> tuple[int, Any, Any] | None:
-    """Row, column and value of the first value that is no number."""
+    """Row, column and value of the first value that is not a number."""
     values = np.asarray(X, dtype=object) if not is_sparse(X) else np.empty(())
     if values.ndim != 2:
         return None
@@ -126,7 +117,7 @@ def _find_non_number(X: Any) -> tuple[int, Any, Any] | None:
 
 
 def not_finite_error(block: Block, names: Sequence[Any], who: str, at: int | None = None) -> InputError:
-    """The error that says where a value is NaN or infinite, or too large in the column ``at``."""
+    """The error that locates a value that is NaN or infinite, or too large in the column ``at``."""
     where = next(_find_bad_values(block, lambda x: ~np.isfinite(x)), None)
     if where is None:
         what = f"Input X contains infinity or a value too large to square and add up in float64; {who} needs smaller"
@@ -145,7 +136,7 @@ def not_finite_error(block: Block, names: Sequence[Any], who: str, at: int | Non
 
 
 def negative_error(block: Block, names: Sequence[Any], who: str) -> InputError:
-    """The error that says where a value is below zero."""
+    """The error that locates a negative value."""
     row, column, value = next(_find_bad_values(block, lambda x: x < 0))
     what = f"Negative values in data passed to {who} (input X): {value}"
     return InputError(what, column=names[column], row=row, value=value.item(), remedy="pass values >= 0")
@@ -166,8 +157,8 @@ def _find_bad_values(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
 def has_missing(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:
     """Whether a value is missing, from the weight present ``n`` (class, feature) against the weight of the rows.
 
-    A row weighs nothing, or too little to show beside rounding: then the values themselves are asked. What sparse rows
-    store is summed with its NaN, so there only rows that weigh nothing are left.
+    Rows of weight 0, or too little to exceed rounding, are searched themselves. What sparse rows store is summed with its
+    NaN, so only rows of weight 0 are left to search there.
     """
     rounding = 1e-10 * class_weight.max()
     if not isinstance(block, Csr) and (class_weight - n.min(axis=1)).max() > rounding:

@@ -27,7 +27,7 @@ from candide.distributions.token_weights import TextWeighting
 from candide.encoding.tokens import token_rows
 from candide.kernels import text as kernel
 from candide.kernels import threads
-from candide.kernels.text_twin import occurrence_weights, split_keys
+from candide.kernels.text_reference import occurrence_weights, split_keys
 from candide.tally import TokenCounts, sorted_keys
 from candide.tally.token_counts import sum_by_index
 

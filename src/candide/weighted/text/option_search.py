@@ -23,7 +23,7 @@ from candide.data.row_hash import hash_row_numbers
 from candide.data.sampling import draw_rows
 from candide.distributions.token_weights import DEFAULT_WEIGHTING, TextWeighting
 from candide.encoding.tokens import PLAIN, SUBLINEAR, tokenize
-from candide.kernels.text_twin import occurrence_weights
+from candide.kernels.text_reference import occurrence_weights
 from candide.tally import TokenCounts, sorted_keys
 from candide.weighted.text.leave_one_out import HeldOutTokens, held_out_tokens
 from candide.weighted.text.token_weights import learn_joint_token_weights

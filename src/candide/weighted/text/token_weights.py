@@ -21,7 +21,7 @@ from candide import kernels
 from candide.data.blocks import Floats
 from candide.distributions.token_weights import TokenWeights
 from candide.kernels import threads
-from candide.kernels.text_twin import join_keys
+from candide.kernels.text_reference import join_keys
 from candide.weighted import optimizer
 from candide.weighted.text.leave_one_out import HeldOutTokens, concatenate_tokens
 

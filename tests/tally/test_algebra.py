@@ -488,7 +488,7 @@ def test_some_classes_are_those_of_their_rows(encoding, data, seed):
     assert_same(back, rows.at(np.isin(rows.y, some)).tally(), rows)
 
 
-@those(lambda e: not e.spec.sets)  # whose features are sets: tests/laws/test_cells.py
+@those(lambda e: not e.spec.sets)  # whose features are sets: tests/tally/test_cells.py
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1))
 def test_some_features_are_those_of_their_columns(encoding, data, seed):
     rows = data.draw(rows_of(encoding))

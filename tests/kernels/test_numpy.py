@@ -1,4 +1,4 @@
-"""A compiled kernel and its NumPy twin are equal, on nasty input."""
+"""A compiled kernel and its NumPy reference are equal, on nasty input."""
 
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from candide import kernels
-from candide.kernels import _numpy as twin
+from candide.kernels import _numpy as reference
 
 THRESHOLDS = st.sampled_from([np.nan, 0.0, 1.5])
 
@@ -23,7 +23,7 @@ def test_moments(compiled, data):
     x = data.draw(nasty.blocks())
     y, w, k = data.draw(nasty.members(len(x)))
     n, mean, m2 = compiled.moments(x, y, w, k)
-    n2, mean2, m22 = twin.moments(x, y, w, k)
+    n2, mean2, m22 = reference.moments(x, y, w, k)
     close(n, n2)
     close(mean, mean2, rtol=1e-14)
     # What the rounding of x itself leaves of a variance of 1e-6 at an offset of 1e9.
@@ -35,7 +35,7 @@ def test_moments_keep_an_infinity_in_its_place(compiled, data):
     x = data.draw(nasty.blocks(infinities=True))
     y, w, k = data.draw(nasty.members(len(x)))
     n, mean, m2 = compiled.moments(x, y, w, k)
-    n2, mean2, _ = twin.moments(x, y, w, k)
+    n2, mean2, _ = reference.moments(x, y, w, k)
     finite = np.isfinite(mean2)
     np.testing.assert_array_equal(np.isfinite(mean), finite)
     close(n, n2)
@@ -47,7 +47,7 @@ def test_moments_keep_an_infinity_in_its_place(compiled, data):
 def test_dense_sums(compiled, data, threshold):
     x = data.draw(nasty.blocks(infinities=data.draw(st.booleans())))
     y, w, k = data.draw(nasty.members(len(x)))
-    mine, other = compiled.dense_sums(x, y, w, k, threshold), twin.dense_sums(x, y, w, k, threshold)
+    mine, other = compiled.dense_sums(x, y, w, k, threshold), reference.dense_sums(x, y, w, k, threshold)
     # Sums of both signs: the rounding is that of the largest term.
     largest = np.abs(np.where(np.isfinite(x), x, 0.0)).max(initial=1.0)
     for ours, theirs in zip(mine, other, strict=True):
@@ -57,7 +57,7 @@ def test_dense_sums(compiled, data, threshold):
 @given(st.data())
 def test_code_range(compiled, data):
     codes, _ = data.draw(nasty.codes())
-    for ours, theirs in zip(compiled.code_range(codes), twin.code_range(codes), strict=True):
+    for ours, theirs in zip(compiled.code_range(codes), reference.code_range(codes), strict=True):
         np.testing.assert_array_equal(ours, theirs)
         assert ours.dtype == theirs.dtype
 
@@ -66,7 +66,7 @@ def test_code_range(compiled, data):
 def test_level_counts(compiled, data):
     codes, offsets = data.draw(nasty.codes())
     y, w, k = data.draw(nasty.members(len(codes)))
-    close(compiled.level_counts(codes, y, w, k, offsets), twin.level_counts(codes, y, w, k, offsets))
+    close(compiled.level_counts(codes, y, w, k, offsets), reference.level_counts(codes, y, w, k, offsets))
 
 
 @given(st.data(), THRESHOLDS)
@@ -74,7 +74,7 @@ def test_csr_sums(compiled, data, threshold):
     values, indices, indptr, d = data.draw(nasty.sparse())
     y, w, k = data.draw(nasty.members(len(indptr) - 1))
     ours = compiled.csr_sums(values, indices, indptr, y, w, k, d, threshold)
-    theirs = twin.csr_sums(values, indices, indptr, y, w, k, d, threshold)
+    theirs = reference.csr_sums(values, indices, indptr, y, w, k, d, threshold)
     close(ours[0], theirs[0])
     assert ours[1] == theirs[1]
 
@@ -83,7 +83,7 @@ def test_csr_sums(compiled, data, threshold):
 def test_csr_sums_tell_what_is_not_finite(compiled, value):
     csr = np.array([1.0, value, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])
     assert np.isnan(compiled.csr_sums(*csr, np.array([0, 1]), None, 2, 2)[1])
-    assert compiled.add_linear_csr(*csr, np.ones((2, 3)), np.zeros((2, 3))) == twin.INFINITE
+    assert compiled.add_linear_csr(*csr, np.ones((2, 3)), np.zeros((2, 3))) == reference.INFINITE
 
 
 @given(st.data(), THRESHOLDS, st.booleans())
@@ -99,7 +99,7 @@ def test_linear_csr(compiled, data, threshold, impossible):
     if data.draw(st.booleans()):
         weights = kernels.pad_columns(weights)
     assert compiled.add_linear_csr(values, indices, indptr, weights, ours, threshold) == 0
-    assert twin.add_linear_csr(values, indices, indptr, weights, theirs, threshold) == 0
+    assert reference.add_linear_csr(values, indices, indptr, weights, theirs, threshold) == 0
     close(ours, theirs)
 
 
@@ -115,7 +115,7 @@ def scored(draw):
 
 def same_scores(compiled, name, *arguments, out, scale=1.0):
     mine, theirs = out.copy(order="K"), out.copy()
-    assert getattr(compiled, name)(*arguments, mine) == getattr(twin, name)(*arguments, theirs)
+    assert getattr(compiled, name)(*arguments, mine) == getattr(reference, name)(*arguments, theirs)
     close(mine, theirs, rtol=1e-12, atol=1e-11 * scale)
 
 
@@ -194,7 +194,7 @@ def test_distinct_objects(compiled, values, most):
     column = np.empty(len(values), object)
     column[:] = copies
     column.flags.writeable = False  # as a data frame may give it
-    ours, theirs = compiled.distinct(column, most), twin.distinct(column, most)
+    ours, theirs = compiled.distinct(column, most), reference.distinct(column, most)
     different = {value if type(value) is str else id(value) for value in values}
     assert (ours is None) == (theirs is None) == (len(different) > most)
     if ours is not None and theirs is not None:
@@ -210,13 +210,13 @@ def test_places_among_ascending_numbers(compiled, block, n):
     edges = np.unique(np.asarray(x[:n], np.float64)[np.isfinite(np.asarray(x[:n], np.float64))])
     ours, theirs = np.empty((2, len(x)), np.int32)
     compiled.grid_codes(x, edges, ours)
-    twin.grid_codes(x, edges, theirs)
+    reference.grid_codes(x, edges, theirs)
     np.testing.assert_array_equal(ours, theirs)
     if len(edges):
         values = np.sort(np.random.default_rng(n).normal(size=len(edges)))
         mine, other = np.empty((2, len(x)))
         compiled.interpolate(x, edges, values, mine)
-        twin.interpolate(x, edges, values, other)
+        reference.interpolate(x, edges, values, other)
         close(mine, other)
 
 
@@ -233,7 +233,7 @@ def test_lines_between_knots_of_any_size(compiled, unit):
             want[r] = values[i] + (values[i + 1] - values[i]) * float(share)
         elif not np.isnan(number):
             want[r] = values[0] if i < 0 else values[-1]
-    for kernel in (compiled, twin):
+    for kernel in (compiled, reference):
         out = np.empty(len(x))
         kernel.interpolate(x, knots, values, out)
         np.testing.assert_allclose(out, want, rtol=1e-12, atol=1e-12)
@@ -257,11 +257,11 @@ def together(draw):
 def test_cells(compiled, together):
     """Counts, terms of every cell, and terms of rows without themselves."""
     codes, sets, sizes, y, w, k = together
-    counts = twin.cell_counts(codes, y, w, k, sets, sizes)
+    counts = reference.cell_counts(codes, y, w, k, sets, sizes)
     close(compiled.cell_counts(codes, y, w, k, sets, sizes), counts)
-    close(compiled.cell_terms(counts, sets, sizes, 10.0, 1.0), twin.cell_terms(counts, sets, sizes, 10.0, 1.0))
+    close(compiled.cell_terms(counts, sets, sizes, 10.0, 1.0), reference.cell_terms(counts, sets, sizes, 10.0, 1.0))
     given = counts, codes, y, w, sets, sizes, 10.0, 1.0
-    close(compiled.held_out_cells(*given), twin.held_out_cells(*given))
+    close(compiled.held_out_cells(*given), reference.held_out_cells(*given))
 
 
 @given(together())
@@ -269,10 +269,10 @@ def test_no_more_is_taken_out_of_a_cell_than_it_has(compiled, together):
     """Counts below 0 gave terms that are NaN."""
     codes, sets, sizes, y, w, k = together
     counts, gone = (
-        twin.cell_counts(codes, y, w, k, sets, sizes),
+        reference.cell_counts(codes, y, w, k, sets, sizes),
         np.full(len(codes), 1e3 + 2.0 * np.sum(0.0 if w is None else w)),
     )
-    for loops in (compiled, twin):
+    for loops in (compiled, reference):
         found = loops.held_out_cells(counts, codes, y, gone, sets, sizes, 10.0, 1.0)
         assert np.isfinite(found).all()
     close(compiled.held_out_cells(counts, codes, y, gone, sets, sizes, 10.0, 1.0), found)
@@ -284,7 +284,7 @@ def test_score_of_cells(compiled, together, seed):
     p = np.random.default_rng(seed).dirichlet(np.ones(k), len(codes)).reshape(len(codes), k)
     removed = None if w is None else w * np.random.default_rng(seed).uniform(0, 1, len(w))
     given = codes, y, w, removed, p, sets, sizes, 10.0, 1.0
-    for ours, theirs in zip(compiled.score_cells(*given), twin.score_cells(*given), strict=True):
+    for ours, theirs in zip(compiled.score_cells(*given), reference.score_cells(*given), strict=True):
         close(ours, theirs, atol=1e-10 * max(1, len(codes)))
 
 
@@ -304,11 +304,11 @@ def test_cells_looked_up(compiled, together, k, odd):
     padded = kernels.pad_columns(table) if odd else table
     ours, theirs = (rng.normal(size=(len(codes), k)) * np.ones((2, 1, 1))).copy()
     absent = compiled.add_cells(codes, compiled.Sets(sets, sizes), padded, ours)
-    assert absent == twin.add_cells(codes, twin.Sets(sets, sizes), padded, theirs)
+    assert absent == reference.add_cells(codes, reference.Sets(sets, sizes), padded, theirs)
     close(ours, theirs, rtol=1e-12)
     for dtype in (np.float64, np.float32):
         ours, theirs = np.empty((2, len(codes), k, len(sets)), dtype)
-        for loops, out in ((compiled, ours), (twin, theirs)):
+        for loops, out in ((compiled, ours), (reference, theirs)):
             loops.take_cells(codes, sets, sizes, table, unseen, y % k, own, out)
         np.testing.assert_array_equal(ours, theirs)
 
@@ -342,7 +342,7 @@ def test_an_infinite_value_is_reported(compiled, name, scored, data):
         "add_switch": (0.0, mean, inv_sd),
         "add_linear": (mean.T,),
     }
-    assert getattr(compiled, name)(x, *arguments[name], out) == twin.INFINITE
+    assert getattr(compiled, name)(x, *arguments[name], out) == reference.INFINITE
 
 
 @st.composite
@@ -364,7 +364,7 @@ def test_normalise(compiled, ours):
     theirs = ours.copy()
     ours = ours.copy(order="K")
     with np.errstate(over="ignore"):
-        close(compiled.normalise(ours), twin.normalise(theirs), rtol=1e-14)
+        close(compiled.normalise(ours), reference.normalise(theirs), rtol=1e-14)
     close(ours, theirs, atol=1e-11)
 
 
@@ -374,7 +374,7 @@ def test_posterior(compiled, ours):
     ours = ours.copy(order="K")
     with np.errstate(over="ignore"):
         compiled.posterior(ours, otherwise)
-        twin.posterior(theirs, otherwise)
+        reference.posterior(theirs, otherwise)
     close(ours, theirs, atol=1e-11)
 
 
@@ -384,7 +384,7 @@ def test_first_largest(compiled, joint, tied):
         joint = np.round(joint / 500)
     mine, theirs = np.empty((2, len(joint)), np.intp)
     compiled.first_largest(joint, 1, mine)
-    twin.first_largest(joint, 1, theirs)
+    reference.first_largest(joint, 1, theirs)
     np.testing.assert_array_equal(mine, theirs)
 
 
@@ -418,5 +418,5 @@ def test_words(compiled, data, k):
     for name, (*given_, out) in asked.items():
         ours, theirs = out.copy(), out.copy()
         getattr(compiled, name)(*words, *given_, ours)
-        getattr(twin, name)(*words, *given_, theirs)
+        getattr(reference, name)(*words, *given_, theirs)
         close(ours, theirs, rtol=1e-4, atol=1e-4)  # of single precision

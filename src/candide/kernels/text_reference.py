@@ -1,6 +1,6 @@
-"""The text kernels in plain Python: what `_text.pyx` computes, readable, for documents already divided into keys.
+"""Reference implementation of the text kernels in plain Python, for documents already split into keys.
 
-A key is a term as UTF-8, or the number of its bucket. Own patterns and documents given as words come this way too.
+A key is a token as UTF-8, or the number of its bucket. Custom patterns and documents given as words use it, too.
 """
 
 import math
@@ -52,7 +52,7 @@ def unite(letters: NDArray, starts: NDArray, more_letters: NDArray, more_starts:
 
 
 def sum_cells(a: tuple, b: tuple, places: NDArray, n_terms: int) -> tuple[NDArray, ...]:
-    """The cells of two tallies, each (classes, word, total, documents), where the second's terms have new places."""
+    """The cells of two tallies, each (classes, word, total, documents), where the second's tokens have new places."""
     keys, values = [], []
     for (classes, _, total, documents), moved in ((a, a[1]), (b, places[b[1]])):
         keys.append(np.repeat(np.arange(len(classes) - 1), np.diff(classes)) * max(1, n_terms) + moved)
@@ -64,7 +64,7 @@ def sum_cells(a: tuple, b: tuple, places: NDArray, n_terms: int) -> tuple[NDArra
 
 
 def occurrence_weight(count_mode: int, occurrences: float) -> float:
-    """What so many occurrences of a term in one document count."""
+    """What so many occurrences of a token in one document count."""
     return occurrences if count_mode == PLAIN else 1.0 if count_mode == BINARY else 1.0 + math.log(occurrences)
 
 
@@ -103,7 +103,7 @@ def murmur_hash(key: bytes) -> int:
 
 
 def hash_to_bucket(key: bytes, bits: int) -> tuple[bytes, float]:
-    """The bucket of a term as a key, and the sign of its hash."""
+    """The bucket of a token as a key, and the sign of its hash."""
     h = murmur_hash(key)
     return (abs(h) & ((1 << bits) - 1)).to_bytes(4, "little"), -1.0 if h < 0 else 1.0
 
@@ -115,7 +115,7 @@ class TokenKernel:
         self.bits, self.signs = bits, signs
 
     def _count_keys(self, keys: Keys) -> list[tuple[bytes, float, float]]:
-        """(key, occurrences, sign) of the terms of a document."""
+        """(key, occurrences, sign) of the tokens of a document."""
         if not self.bits:
             return [(key, times, 1.0) for key, times in Counter(keys).items()]
         found: Counter = Counter()
@@ -144,7 +144,7 @@ class TokenKernel:
             if keys is None or w == 0.0:
                 continue
             merged: dict[bytes, list[float]] = {}
-            for key, times, sign in self._count_keys(keys):  # two terms of one bucket may differ in sign
+            for key, times, sign in self._count_keys(keys):  # two tokens of one bucket may differ in sign
                 both = merged.setdefault(key, [0.0, 0.0])
                 both[0] += times
                 both[1] += sign * times
@@ -160,7 +160,7 @@ class TokenKernel:
         return *join_keys(list(place)), indptr, word, values[:, 0].copy(), values[:, 1].copy(), length
 
     def rows(self, words: Any, documents: Sequence[Keys | None]) -> tuple[NDArray, NDArray, NDArray]:
-        """Sparse rows (counts, positions, where rows start) of the known terms of every document."""
+        """Sparse rows (counts, positions, where rows start) of the known tokens of every document."""
         data: list[float] = []
         indices: list[int] = []
         indptr = np.zeros(len(documents) + 1, np.int64)
@@ -190,7 +190,7 @@ class TokenKernel:
         *,
         manner: int,
     ) -> None:
-        """Add the weights of the terms of every document to its row of ``out``, and to ``sums`` what is common."""
+        """Add the weights of the tokens of every document to its row of ``out``, and to ``sums`` what is common."""
         data, indices, indptr = self.rows(words, documents)
         for row in range(len(documents)):
             for i in range(indptr[row], indptr[row + 1]):
