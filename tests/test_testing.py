@@ -386,7 +386,7 @@ ENGINE_MISTAKES = {
     "Loses": (Careless(Loses), "batches hold every row once"),
     "Unweighted": (Unweighted(), "it counts what the array engine counts"),
     "Redeals": (Careless(Redeals), "folds are those of the batches"),
-    "Salts": (Careless(Salts), "folds by a key are those that its hash says"),
+    "Salts": (Careless(Salts), "folds by a key follow its hash"),
     "Turns": (Careless(Turns), "a sample holds rows that have a label and a weight"),
     "Rounds": (Rounds(), "it scores as the array engine does"),
     "Clips": (Careless(Clips), "an infinity, and a target that is not there, are refused"),

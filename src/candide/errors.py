@@ -21,8 +21,8 @@ from typing import Any
 class CandideError(Exception):
     """Anything Candide raises on purpose.
 
-    ``column``, ``row`` and ``value`` say where it is and what was met there, ``remedy`` what to do; None where there is
-    no such thing. The text is made of them: the place, what is wrong, the remedy.
+    ``column``, ``row`` and ``value`` locate the problem, ``remedy`` is what to do; None where not applicable. The text is
+    made of them: the place, what is wrong, the remedy.
     """
 
     def __init__(self, problem: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):
@@ -40,7 +40,7 @@ class CandideError(Exception):
 
 
 def _restore_error(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
-    """An error as it was pickled, whatever its class asks for."""
+    """An error as it was pickled, whatever arguments its class requires."""
     error = cls.__new__(cls, *args)
     error.args = args
     error.__dict__.update(state)
@@ -75,11 +75,11 @@ class SourceError(InputError):
 
 
 class UnlabelledError(InputError):
-    """Rows of which none has a label that the model knows: there is nothing to judge it by."""
+    """None of the rows has a label of the model: there is nothing to score."""
 
 
 class CellError(InputError):
-    """Something about one (class, column) cell, known by position until someone who knows the names says it.
+    """A problem with one (class, column) cell, by position until a caller adds the names.
 
     ``row`` is the row that was left out, where an estimate without it fails.
     """
@@ -90,11 +90,11 @@ class CellError(InputError):
 
 
 class MergeError(InputError):
-    """Two tallies, censuses or models whose encodings do not agree."""
+    """Two tallies, counts or models whose encodings do not agree."""
 
 
 _MAX_LISTED_NAMES = 16  # names that an error lists
-MERGE_REMEDY = "fit one model like the other (like=..., or candide fit --like MODEL)"  # what a MergeError may ask for
+MERGE_REMEDY = "fit one model like the other (like=..., or candide fit --like MODEL)"  # of a MergeError
 
 
 class NotCountedError(InputError):
@@ -114,11 +114,11 @@ class ModelFileError(InputError):
 
 
 class MissingLibraryError(CandideError, ImportError):
-    """Something asked for needs a library that is optional, and not installed."""
+    """A feature needs an optional library that is not installed."""
 
 
 class MemoryLimitError(CandideError, MemoryError):
-    """There is not enough memory for what is asked for."""
+    """There is not enough memory for the request."""
 
 
 class BusyError(CandideError):
@@ -126,14 +126,16 @@ class BusyError(CandideError):
 
 
 def unknown_name_error(kind: str, name: object, choices: Iterable[object]) -> UnknownNameError:
-    """The error for ``name`` not being one of ``known``, with the nearest name suggested."""
+    """The error for a ``name`` that is not one of ``choices``, with the nearest name suggested."""
     from difflib import get_close_matches
 
     names = [str(k) for k in choices]
     if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
         name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
     near = get_close_matches(str(name), names, n=1)
-    near = near or [one for one in names if len(str(name)) > 1 and one.startswith(str(name))][:1]  # its beginning
+    near = (
+        near or [choice for choice in names if len(str(name)) > 1 and choice.startswith(str(name))][:1]
+    )  # its beginning
     hint = f"; did you mean {near[0]!r}?" if near else ";"
     several = [part.strip() for part in str(name).split(",")]
     remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"

@@ -1,4 +1,4 @@
-"""Wording: how names, values and numbers are put into a sentence, the same in every error, remark and report.
+"""Formatting: how names, values and numbers are written, the same in every error, note and report.
 
 >>> format_list(["a", "b"]), format_list(range(5), 3), format_count(1, "row"), format_count(2000, "row")
 ("'a', 'b'", '0, 1, 2 and 2 more', '1 row', '2,000 rows')
@@ -13,7 +13,7 @@ from typing import Any
 
 _MAX_VALUE_LENGTH = 40  # letters of a value in print
 _MAX_DIGITS = 10  # and those of a number
-_MIN_DECIMAL_SHARE = 1e-7  # shares below it are written with an exponent
+_MIN_DECIMAL_SHARE = 1e-7  # proportions below it are written with an exponent
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")  # letters by which a line goes on from the right
 _MAX_PLAIN_INTEGER = 1e15  # numbers from here on are written with an exponent
 
@@ -140,7 +140,7 @@ def format_weight(n: float) -> str:
 
 
 def date_from_days(days: float) -> Any:
-    """Days since 1970 as a date, with a time where it is no whole day; the number, where there is no such date.
+    """Days since 1970 as a date, with a time unless it is a whole day; the number, where there is no such date.
 
     >>> str(date_from_days(19782.0)), str(date_from_days(0.5)), date_from_days(1e12)
     ('2024-02-29', '1970-01-01 12:00:00', 1000000000000.0)
@@ -185,7 +185,7 @@ def align_columns(rows: Sequence[Sequence[str]], n_text_columns: int = 1) -> lis
 
 
 def format_log_odds(x: float, digits: int = 3) -> str:
-    """What speaks for or against, with its sign; what rounds to nothing speaks for neither.
+    """Log-odds with their sign; what rounds to zero is positive.
 
     >>> format_log_odds(0.1234), format_log_odds(-2.0, 2), format_log_odds(-0.0004), format_log_odds(-0.004, 2)
     ('+0.123', '-2.00', '+0.000', '+0.00')
@@ -194,17 +194,10 @@ def format_log_odds(x: float, digits: int = 3) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share as a percentage; how far it is from none or all is told to two figures, or to a tenth.
+    """A proportion as a percentage, with two significant figures of its distance from 0 or 100, or one decimal.
 
-    >>> (
-    ...     format_percent(0.5),
-    ...     format_percent(0.12345),
-    ...     format_percent(0.00331),
-    ...     format_percent(0.9996),
-    ...     format_percent(0.0),
-    ...     format_percent(2e-210),
-    ... )
-    ('50%', '12.3%', '0.33%', '99.96%', '0%', '2e-208%')
+    >>> [format_percent(p) for p in (0.5, 0.12345, 0.00331, 0.9996, 0.0, 2e-210)]
+    ['50%', '12.3%', '0.33%', '99.96%', '0%', '2e-208%']
     """
     rest = 100 * min(share, 1 - share)
     if 0 < share < _MIN_DECIMAL_SHARE:
@@ -214,7 +207,7 @@ def format_percent(share: float) -> str:
 
 
 def format_probability(p: float, digits: int = 4) -> str:
-    """A probability after its sign: one that rounds to 0 or to 1 is not said to be that.
+    """A probability after "=", or after "<" or ">" where it would round to 0 or 1.
 
     >>> format_probability(0.87654), format_probability(1 - 1e-9), format_probability(1e-9, 2)
     ('= 0.8765', '> 0.9999', '< 0.01')
@@ -226,7 +219,7 @@ def format_probability(p: float, digits: int = 4) -> str:
 
 
 def format_threshold(p: float) -> str:
-    """A probability from which on something is done: with as many digits as tell it from 1.
+    """A probability threshold, with as many digits as distinguish it from 1.
 
     >>> format_threshold(0.23456), format_threshold(1 - 1.23e-7), format_threshold(1.0)
     ('0.2346', '0.99999988', '1')
@@ -241,17 +234,14 @@ def format_threshold(p: float) -> str:
 _FRAME = "display:inline-block;max-width:100%;overflow-x:auto;border:1px solid rgba(128,128,128,.4);border-radius:6px"
 _CELL = "padding:.15em .7em;border:0;background:none;text-align:{};vertical-align:top;font-weight:{}"
 _BAR = "display:inline-block;height:.7em;min-width:1px;border-radius:2px;width:{:.1f}em;background:{}"
-_POSITIVE_COLOR, _NEGATIVE_COLOR, _MAX_BAR_EM = (
-    "#14897b",
-    "#8d8178",
-    7.0,
-)  # colours seen on light and on dark, and the longest bar in em
+_POSITIVE_COLOR, _NEGATIVE_COLOR = "#14897b", "#8d8178"  # visible on light and on dark
+_MAX_BAR_EM = 7.0
 
 
 def render_html_table(
     title: str, rows: Sequence[Sequence[str]], n_text_columns: int = 1, bars: Sequence[float] = (), note: str = ""
 ) -> str:
-    """Rows of cells as a small table for a notebook: heads first, then words, then numbers, and a bar each if wanted.
+    """Rows of cells as a small table for a notebook: the header first, text columns, then numbers, and optional bars.
 
     Its styles are its own and touch nothing else, and whatever the cells hold is shown as text.
 

@@ -1,4 +1,4 @@
-"""Priors: what MAP and Bayes add to the counts. Values only; an event model turns one into a posterior.
+"""Priors of parameters. Values only; an event model combines one with a tally.
 
 A Beta(a, b) prior on P(yes), after n1 yes among n:
 
@@ -87,8 +87,8 @@ class Dirichlet(Prior):
     >>> from candide.events import Categorical
     >>> from candide.tally import LevelTally
     >>> flips = LevelTally(np.array([[1.0, 3.0]]), np.array([0, 2]))  # one no, three yes
-    >>> law = Categorical().estimate(flips, Dirichlet(2), "mean")
-    >>> law.parameters()["probability"].round(3).tolist()  # (1 + 2) / (4 + 4), (3 + 2) / (4 + 4)
+    >>> fit = Categorical().estimate(flips, Dirichlet(2), "mean")
+    >>> fit.parameters()["probability"].round(3).tolist()  # (1 + 2) / (4 + 4), (3 + 2) / (4 + 4)
     [[0.375, 0.625]]
     """
 
@@ -97,12 +97,12 @@ class Dirichlet(Prior):
 
 @dataclass(frozen=True)
 class PooledDirichlet(Prior):
-    """On the probabilities of levels: the table of each class is drawn round the shares that all classes show together.
+    """On the probabilities of levels: each class's table is centred on the pooled proportions of all classes.
 
-    Those shares have ``alpha`` imaginary rows of each level. How near to them the tables lie, the counts say: where
-    classes differ little, or levels are rare, a class has the usual shares. So a column of very many levels that tells
-    nothing of the class says nothing, and its evidence is at most 0 on average. The mode is taken in the logs of the
-    probabilities, where it is the mean: no level gets probability 0.
+    The pooled proportions have ``alpha`` pseudo-counts of each level. The counts decide how close the tables lie to them:
+    where classes differ little, or levels are rare, a class has the pooled proportions. So a column of very many levels
+    without association with the class contributes nothing, and its evidence is at most 0 on average. The mode is taken
+    in the log-probabilities, where it is the mean: no level gets probability 0.
 
     >>> from candide.events import Categorical
     >>> from candide.tally import LevelTally
@@ -142,8 +142,8 @@ class NormalInverseGamma(Prior):
     >>> from candide.events import Gaussian
     >>> from candide.tally import Moments
     >>> tally = Moments(np.array([[10.0]]), np.array([[3.0]]), np.array([[40.0]]))  # n, mean, sum of squares round it
-    >>> law = Gaussian().estimate(tally, NormalInverseGamma(mean=0, kappa=10, a=2, b=2), "mean")
-    >>> law.loc.tolist(), round(law.variance.item(), 3)  # halfway between 0 and 3
+    >>> fit = Gaussian().estimate(tally, NormalInverseGamma(mean=0, kappa=10, a=2, b=2), "mean")
+    >>> fit.loc.tolist(), round(fit.variance.item(), 3)  # halfway between 0 and 3
     ([[1.5]], 7.417)
     """
 
@@ -169,7 +169,7 @@ class NormalInverseWishart(Prior):
     ``scale`` is the diagonal of the scale matrix, ``mean`` the mean: one number, or one a column. ``mean=None`` is the
     pooled mean, ``df=None`` is p + 2 and ``scale=None`` is (df - p - 1) times the variances within classes: the prior
     expects what a class shows on average, uncorrelated, with the weight of about one row; in any units. That is what
-    NormalInverseGamma() says of columns modelled together, too.
+    NormalInverseGamma() means for columns modelled together, too.
 
     >>> import candide as cd
     >>> X, y = [[1.0, 2.0], [2.0, 1.0], [8.0, 9.0], [9.0, 7.0]], ["a", "a", "b", "b"]

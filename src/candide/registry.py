@@ -1,7 +1,7 @@
-"""Tables: classes and modules by name, each imported when it is first asked for.
+"""Registries: classes and modules by name, each imported at its first use.
 
 They are closed: what a user or a file names is looked up here, and nothing else is ever imported. A program that loads
-a model pays for the classes in the model; all laws, event models and tally kinds take as long to import as a small
+a model pays for the classes in the model; all distributions, event models and tally kinds take as long to import as a small
 model takes to load.
 
 >>> kinds = Registry("candide.tally", {"moments": "Moments", "levels": "LevelTally"})

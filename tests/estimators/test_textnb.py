@@ -101,7 +101,7 @@ def test_parts_add_up_and_come_off_again(settings):
     )
     for other in (chunks, a + b, sum([a, b]), a + b + a - a):
         np.testing.assert_allclose(other.predict_proba(NEW), whole.predict_proba(NEW), rtol=1e-12)
-    with pytest.raises(NotCountedError, match=r"term b?'"):
+    with pytest.raises(NotCountedError, match=r"token b?'"):
         a - cd.TextNB(**settings, weights=None).partial_fit(["unheard words"], ["spam"])
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class GenerativeClassifier(Estimator):
-    """A classifier that knows p(class) and p(x | class)."""
+    """A generative classifier: p(class) and p(x | class)."""
 
     fitted_: FittedModel
     classes_: NDArray
@@ -83,7 +83,7 @@ class GenerativeClassifier(Estimator):
         return labels_from_codes(self.classes_, self._apply(self.fitted_.classify_function, X))
 
     def with_policy(self, policy: PolicyLike = None, **fields: Any) -> Self:
-        """A copy that decides by costs, a threshold or a reject option, and where classes have other shares.
+        """A copy that decides by costs, a threshold or a reject option, or under another class prior.
 
         ``policy`` is a :class:`candide.Policy`, or its fields are given by name. The copy is saved with it.
 
