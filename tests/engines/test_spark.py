@@ -7,7 +7,6 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from candide.testing.laws import check_same_state
 from pyarrow import parquet
 from tests.cli.typed import ask, run
 from tests.engines.spark_session import needs_spark, session
@@ -26,6 +25,7 @@ from candide.operations.fit import fit_model
 from candide.operations.fit_counts import fit_from_counts, make_counting_query
 from candide.operations.predict import predict
 from candide.testing import check_engine
+from candide.testing.checks import check_same_state
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
 
