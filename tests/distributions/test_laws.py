@@ -13,7 +13,7 @@ from candide.distributions import DISTRIBUTIONS
 from candide.distributions.arrays import DistributionShape
 from candide.errors import InputError, ModelFileError
 from candide.events import Text
-from candide.store import distributions as stored
+from candide.store import parameters as stored
 from candide.tally import TokenCounts
 
 K, D = 3, 2  # classes, features

@@ -77,7 +77,7 @@ def tell(value, *keys):
         (tell("parameters", "detail"), "unknown detail 'parameters'"),
         (tell(-1, "rows"), "the field 'rows' of its header is -1; expected a whole number"),
         (tell(True, "rows"), "wrong type"),
-        (tell(10**9, "columns"), "more than there is room for"),
+        (tell(10**9, "columns"), "more columns or classes than fit"),
         (tell(4, "classes"), "ascending"),
         (tell(2, "classes"), "ascending"),
         (tell("gausian", "parts", 0, "event", "event"), "unknown event 'gausian'"),
@@ -101,22 +101,22 @@ def tell(value, *keys):
         (tell({"x": {"decimal": 1}}, "text_formats"), "not text"),
         (tell({"x": {"missing": [1]}}, "text_formats"), "not text"),
         (tell({"x": {"missing": "na"}}, "text_formats"), "not text"),
-        (tell({"x": {"wings": ""}}, "text_formats"), "is expected"),
+        (tell({"x": {"wings": ""}}, "text_formats"), "expected a text format"),
         (tell([1], "na"), "not text"),
         (tell("na", "na"), "wrong type"),
         (tell([], "parts"), "no parts"),
         (put("0.n", (0, 0), np.nan), "not finite"),
         (put("0.m2", (0, 0), -1.0), "negative"),
         (put("class_weight", 0, np.inf), "not finite"),
-        (put("2.sizes", 0, -1), "fewer than no levels"),
+        (put("2.sizes", 0, -1), "numbers of levels do not match"),
         (put("2.sizes", 0, 2**62), "fewer names and labels"),
         (put("0.columns", 0, 2), "leave a column out"),
-        (put("0.columns", 0, -1), "leave a column out, or name one that there is not"),
-        (put("text.ends", 0, -5), "in no order"),
-        (put("text.ends", 0, 10**12), "in no order"),
-        (put("text.kinds", 0, 9), "no known type"),
+        (put("0.columns", 0, -1), "leave a column out, or name an unknown one"),
+        (put("text.ends", 0, -5), "not in order"),
+        (put("text.ends", 0, 10**12), "not in order"),
+        (put("text.kinds", 0, 9), "unknown type"),
         (put("text", 0, 0xFF), "UTF-8"),
-        (lambda h, a: a.update(extra=np.zeros(3)), "array 'extra' belongs to nothing"),
+        (lambda h, a: a.update(extra=np.zeros(3)), "unexpected array 'extra'"),
         (lambda h, a: a.pop("0.mean"), "'0.mean' of 2 axes is missing"),
         (lambda h, a: a.update({"0.mean": np.zeros((3, 3))}), "shape"),
         (lambda h, a: a.update({"0.mean": np.zeros((3, 2), np.int64)}), "missing"),
@@ -176,12 +176,12 @@ def test_what_is_wrong_with_the_laws_of_voices_is_said(change, complaint, tmp_pa
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (put("calibrator.sizes", 0, 0), "no length of a curve"),
+        (put("calibrator.sizes", 0, 0), "not above 0"),
         (put("calibrator.sizes", 0, 10**6), "shape"),
         (lambda h, a: a.update({"calibrator.sizes": np.array([1])}), "calibrator.sizes"),
-        (put("calibrator.frequencies", 0, 1.0), "that rise"),
-        (put("calibrator.frequencies", 0, -0.1), "that rise"),
-        (put("calibrator.log_odds", 0, 1e6), "that rise"),
+        (put("calibrator.frequencies", 0, 1.0), "not rising"),
+        (put("calibrator.frequencies", 0, -0.1), "not rising"),
+        (put("calibrator.log_odds", 0, 1e6), "not rising"),
         (put("calibrator.log_odds", 0, np.nan), "not finite"),
         (lambda h, a: a.pop("calibrator.log_odds"), "'calibrator.log_odds' of 1 axes is missing"),
     ],
@@ -237,7 +237,7 @@ def test_a_header_longer_than_allowed_is_refused_before_it_is_read(tmp_path):
     with path.open("wb") as file:
         file.write((50 << 20).to_bytes(8, "little"))
         file.truncate(60 << 20)
-    with pytest.raises(ModelFileError, match="not a whole Candide model file"):
+    with pytest.raises(ModelFileError, match="not a complete Candide model file"):
         store.load(path)
 
 
@@ -261,6 +261,6 @@ def test_a_forged_file_with_code_in_it_runs_none(path):
 def test_saving_too_much_for_a_header_is_an_error_now(tmp_path):
     from candide.errors import InputError
 
-    with pytest.raises(InputError, match="room for"):
+    with pytest.raises(InputError, match="holds at most"):
         container.pack_container({"names": ["x" * 1000] * 2000}, {})
     assert json.loads("{}") == {}

@@ -1,13 +1,9 @@
-"""Wanted: the columns that a model reads and how it reads them, without the model: for rows that are scored elsewhere.
-
-A server tells it, and whoever sends it a table then reads the table as for a model of its own.
+"""Input schema: the columns that a model reads and how it reads them.
 
 >>> from candide.demo import garden
->>> wanted = InputSchema.from_model(FittedModel(garden(), target="herb"))
->>> wanted.column_types["soil"], wanted.number_columns
+>>> schema = InputSchema.from_model(FittedModel(garden(), target="herb"))
+>>> schema.column_types["soil"], schema.number_columns
 ('level', ['height_cm', 'leaf_mm', 'flowers'])
->>> InputSchema.from_dict(wanted.to_dict()) == wanted
-True
 """
 
 from collections.abc import Mapping
@@ -26,29 +22,29 @@ from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.store.values import unpack_text_formats
 
-_EVENT_BY_TYPE = {"number": "gaussian", "level": "categorical", "text": "text"}  # whose columns are read in this way
+_EVENT_BY_TYPE = {"number": "gaussian", "level": "categorical", "text": "text"}
 
 
 @dataclass(frozen=True)
 class InputSchema:
-    """What must be known of a model to read rows for it."""
+    """The columns of a model, and how they are read."""
 
     column_types: Mapping[str, str]  # of each column in order: number, level or text
     target: str | None = None
     na: tuple[str, ...] = ()
     text_formats: Mapping[str, TextFormat] = field(default_factory=dict)
-    temporal: Mapping[str, str] = field(default_factory=dict)  # the columns of dates ("date") and of times ("time")
+    temporal: Mapping[str, str] = field(default_factory=dict)  # columns of dates ("date") and of times ("time")
 
     @classmethod
     def from_model(cls, fitted: FittedModel) -> "InputSchema":
-        kinds = dict.fromkeys(map(str, fitted.plan.columns), "number")
+        types = dict.fromkeys(map(str, fitted.plan.columns), "number")
         for part, j in iterate_columns(fitted.plan):
             if part.encodings[j].is_read_as_text:
-                kinds[str(part.columns[j])] = "text" if part.block_kind == "documents" else "level"
+                types[str(part.columns[j])] = "text" if part.block_kind == "documents" else "level"
         target = None if fitted.target is None else str(fitted.target)
-        hows = {str(name): how for name, how in fitted.text_formats.items()}
-        temporal = {str(name): kind for name, kind in fitted.temporal.items() if str(name) in kinds}
-        return cls(kinds, target, tuple(fitted.na), hows, temporal)
+        formats = {str(name): text_format for name, text_format in fitted.text_formats.items()}
+        temporal = {str(name): kind for name, kind in fitted.temporal.items() if str(name) in types}
+        return cls(types, target, tuple(fitted.na), formats, temporal)
 
     @property
     def number_columns(self) -> list[str]:
@@ -64,13 +60,6 @@ class InputSchema:
         parts += [PlanPart(resolve_event(_EVENT_BY_TYPE["text"]), (name,)) for name in names["text"]]
         return Plan(tuple(self.column_types), tuple(parts))
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain values."""
-        hows = {name: how.settings() for name, how in self.text_formats.items()}
-        columns = [{"name": name, "kind": kind} for name, kind in self.column_types.items()]
-        told = {"columns": columns, "target": self.target, "missing": list(self.na), "text_formats": hows}
-        return told | ({"temporal": dict(self.temporal)} if self.temporal else {})
-
     @classmethod
     def from_dict(cls, facts: Any) -> "InputSchema":
         """From what another program says, which may be anything: an error where it is not this."""
@@ -82,37 +71,42 @@ class InputSchema:
             temporal = {str(name): kind for name, kind in facts.get("temporal", {}).items()}
             if not set(temporal.values()) <= {"date", "time"}:
                 raise ValueError
-            return cls(
-                kinds, target, tuple(map(str, facts["missing"])), unpack_text_formats(facts["text_formats"]), temporal
-            )
+            na, formats = tuple(map(str, facts["missing"])), unpack_text_formats(facts["text_formats"])
+            return cls(kinds, target, na, formats, temporal)
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ModelFileError("this is no description of the columns of a model") from None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as plain values."""
+        columns = [{"name": name, "kind": kind} for name, kind in self.column_types.items()]
+        formats = {name: text_format.settings() for name, text_format in self.text_formats.items()}
+        known = {"columns": columns, "target": self.target, "missing": list(self.na), "text_formats": formats}
+        return known | ({"temporal": dict(self.temporal)} if self.temporal else {})
+
 
 def example_row(fitted: FittedModel) -> dict[str, Any]:
-    """A row of a model's columns: of each a value that it knows.
+    """Return a row with a valid value of each column.
 
     >>> from candide.demo import garden
     >>> example_row(FittedModel(garden()))["soil"]
     'chalk'
     """
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     for part, j in iterate_columns(fitted.plan):
         name, encoding = str(part.columns[j]), part.encodings[j]
         if encoding.value_kind == "text":
-            found.setdefault(name, "some text")
+            row.setdefault(name, "some text")
         elif encoding.value_kind == "level":
-            found.setdefault(name, next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
+            row.setdefault(name, next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
         else:
-            found.setdefault(
-                name, _shown((encoding.value_range() or (0.0, 0.0))[0], fitted.temporal.get(part.columns[j]))
-            )
-    return {str(name): found.get(str(name)) for name in fitted.plan.columns}
+            low = (encoding.value_range() or (0.0, 0.0))[0]
+            row.setdefault(name, _format_number(low, fitted.temporal.get(part.columns[j])))
+    return {str(name): row.get(str(name)) for name in fitted.plan.columns}
 
 
-def _shown(value: float, kind: str | None) -> Any:
-    """A number, or the date or the duration that it stands for."""
+def _format_number(value: float, kind: str | None) -> Any:
+    """Return a number, or the date or duration that it stands for."""
     if kind is None:
         return value
-    means = in_time(np.array([np.floor(value) if kind == "date" else value]), kind).item(0)
-    return str(means.date()) if kind == "date" else format_plain_value(means)
+    time = in_time(np.array([np.floor(value) if kind == "date" else value]), kind).item(0)
+    return str(time.date()) if kind == "date" else format_plain_value(time)

@@ -1,7 +1,7 @@
-"""Plans and counts as a header and arrays, and back. Whatever is wrong with them is said before it is used.
+"""Plans and counts as a header and arrays, and back, with every size and value checked before it is used.
 
-Sizes are never believed: labels and levels are read from the file's text, and every array must have the shape that
-follows from how many there are. An array that is the same all along an axis is kept once.
+Sizes follow from the names and levels in the file, and every array must have the shape that follows from them. An array
+that is constant along an axis is stored once.
 """
 
 from collections.abc import Mapping
@@ -19,27 +19,26 @@ from candide.encoding.prototypes import Prototypes
 from candide.errors import InputError, ModelFileError
 from candide.model.counts import ModelCounts
 from candide.model.plan import Plan, PlanPart
-from candide.store import values
 from candide.store.container import check_fields, is_count
 from candide.store.strings import StringPool, StringReader
+from candide.store.values import pack_value, unpack_encoding, unpack_event
 from candide.tally import TALLIES, Tally
 from candide.tally.base import is_too_large
 
 if TYPE_CHECKING:
     from candide.distributions.arrays import DistributionShape
 
-_NONNEGATIVE_ARRAYS = ("n", "m2", "weight", "counts", "class_weight", "noise")  # arrays that are never negative
-
-_ENCODING_IN_HEADER = -1  # instead of how many levels a column has: its encoding is in the header
+_NONNEGATIVE_ARRAYS = ("n", "m2", "weight", "counts", "class_weight", "noise")
+_ENCODING_IN_HEADER = -1  # in the place of a number of levels
 
 Arrays = dict[str, NDArray]
 
 
 class TrackedArrays:
-    """The arrays of a file, and which of them have been asked for."""
+    """The arrays of a file, and which of them have been used."""
 
-    def __init__(self, arrays: Arrays, checked: bool) -> None:
-        self._arrays, self._unused, self.checked = arrays, set(arrays), checked
+    def __init__(self, arrays: Arrays, is_verified: bool) -> None:
+        self._arrays, self._unused, self.is_verified = arrays, set(arrays), is_verified
 
     def get(self, name: str) -> NDArray | None:
         self._unused.discard(name)
@@ -49,169 +48,170 @@ class TrackedArrays:
         return name in self._arrays
 
     def integers(self, name: str, length: int | None = None) -> list[int]:
-        """Whole numbers."""
         array = self.get(name)
         if array is None or array.ndim != 1 or array.dtype != np.int64 or length not in (None, len(array)):
             raise ModelFileError(f"array {name!r} is not a list of whole numbers of the right length")
         return array.tolist()
 
     def indices(self, name: str, n: int) -> list[int]:
-        """Some of n places, in ascending order; none where the file does not say."""
+        """Return ascending indices below n; none if the array is absent."""
         found = self.integers(name) if name in self._arrays else []
         if any(a >= b for a, b in pairwise(found)) or (found and not 0 <= found[0] <= found[-1] < n):
-            raise ModelFileError(f"array {name!r} is no list of some of {n} places")
+            raise ModelFileError(f"array {name!r} is not a list of ascending indices below {n}")
         return found
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray:
-        """Finite numbers of a shape, spread along the axes on which they were kept once."""
+        """Return finite numbers of a shape, broadcast along axes on which they are stored once."""
         array = self.get(name)
         if array is None or array.dtype != np.float64 or array.ndim != len(shape):
             raise ModelFileError(f"array {name!r} of {len(shape)} axes is missing")
         if any(have != want and (have != 1 or len(shape) == 1) for have, want in zip(array.shape, shape, strict=True)):
             raise ModelFileError(f"array {name!r} has the shape {array.shape}, not {shape}")
-        if self.checked and is_too_large(array):
+        if self.is_verified and is_too_large(array):
             raise ModelFileError(f"array {name!r} holds a number that is not finite, or too large to be added")
-        if self.checked and name.rpartition(".")[2] in _NONNEGATIVE_ARRAYS and array.min(initial=0.0) < 0:
+        if self.is_verified and name.rpartition(".")[2] in _NONNEGATIVE_ARRAYS and array.min(initial=0.0) < 0:
             raise ModelFileError(f"array {name!r} holds a negative weight")
         return array if array.shape == shape else np.broadcast_to(array, shape)
 
     def check_all_used(self) -> None:
         if self._unused:
-            raise ModelFileError(f"array {min(self._unused)!r} belongs to nothing")
+            raise ModelFileError(f"unexpected array {min(self._unused)!r}")
 
 
 def pack_plan(plan: Plan, labels: Labels, arrays: Arrays) -> dict[str, Any]:
-    """What the header says of columns, classes and parts; names, labels and levels go among the arrays."""
+    """Return the header's fields on columns, classes and parts; names, labels and levels go to the arrays."""
     pool, n = StringPool(), len(plan.columns)
     numbered = plan.columns == tuple(range(n)) and not any(isinstance(name, bool) for name in plan.columns[:2])
     if not numbered:
         pool.add(plan.columns)
     pool.add(_check_ascending(labels, InputError).values)
     if labels.declared:
-        arrays["declared"] = _declared_places(labels)
+        arrays["declared"] = _declared_indices(labels)
     parts = []
-    place = {} if len(plan.parts) == 1 else {name: i for i, name in enumerate(plan.columns)}
+    index = {} if len(plan.parts) == 1 else {name: i for i, name in enumerate(plan.columns)}
     for i, part in enumerate(plan.parts):
         if len(plan.parts) > 1:
-            arrays[f"{i}.columns"] = np.array([place[name] for name in part.columns], np.int64)
-        own = _pack_encodings(i, part, pool, arrays)
-        packed = {"event": values.pack_value(part.event, arrays), **({"encodings": own} if own else {})}
+            arrays[f"{i}.columns"] = np.array([index[name] for name in part.columns], np.int64)
+        packed = {"event": pack_value(part.event, arrays)}
+        if encodings := _pack_encodings(i, part, pool, arrays):
+            packed["encodings"] = encodings
         if part.prototypes is not None:
-            packed["prototypes"] = values.pack_value(part.prototypes, arrays)
+            packed["prototypes"] = pack_value(part.prototypes, arrays)
         parts.append(packed)
     arrays |= pool.arrays()
     return {"columns": n, "numbered": numbered, "classes": len(labels), "parts": parts}
 
 
+def _pack_encodings(i: int, part: PlanPart, pool: StringPool, arrays: Arrays) -> list[Any]:
+    """Add the levels of a part to the arrays; return other encodings, unless they are those of the event model."""
+    if part.block_kind != "codes":
+        is_default = all(encoding == part.event.encoding for encoding in part.encodings)
+        return [] if is_default else [pack_value(encoding, arrays) for encoding in part.encodings]
+    sizes, others, declared, start = [], [], [np.empty(0, np.int64)], 0
+    for encoding in part.encodings:
+        if type(encoding) is LevelEncoding:
+            sizes.append(pool.add(_check_ascending(encoding.labels, InputError).values))
+            if encoding.labels.declared:
+                declared.append(start + _declared_indices(encoding.labels))
+            start += sizes[-1]
+        else:
+            sizes.append(_ENCODING_IN_HEADER)
+            others.append(pack_value(encoding, arrays))
+    arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
+    gapless = [j for j, encoding in enumerate(part.encodings) if getattr(encoding, "gapless", False)]
+    optional = {"declared": np.concatenate(declared), "gapless": np.array(gapless, np.int64)}
+    arrays |= {f"{i}.{name}": indices for name, indices in optional.items() if len(indices)}
+    return others
+
+
+def _declared_indices(labels: Labels) -> NDArray[np.int64]:
+    return np.flatnonzero(labels.retained_mask(np.zeros(len(labels), bool))).astype(np.int64)
+
+
 def unpack_plan(header: Mapping[str, Any], arrays: TrackedArrays, size: int) -> tuple[Plan, Labels]:
-    """Plan and labels of a file of ``size`` bytes."""
-    n, k = header["columns"], header["classes"]
+    """Return the plan and the labels of a file of ``size`` bytes."""
+    n, k, n_parts = header["columns"], header["classes"], len(header["parts"])
     if not (is_count(n) and is_count(k) and 0 < n <= size and k <= size):
-        raise ModelFileError("it has no columns, or columns or classes that are more than there is room for")
+        raise ModelFileError("it has no columns, or more columns or classes than fit into it")
     texts = {name: array for name in ("text", "text.ends", "text.kinds") if (array := arrays.get(name)) is not None}
     reader = StringReader(texts)
     columns = tuple(range(n)) if header["numbered"] else reader.take(n)
     if not header["numbered"] and not _has_valid_names(columns):
-        raise ModelFileError("a column has no name, or the name of another")
+        raise ModelFileError("a column has no valid name, or the name of another")
     labels = _check_ascending(Labels(reader.take(k)), ModelFileError)
     labels = labels.declare(labels.values[j] for j in arrays.indices("declared", k))
-    if not 0 < len(header["parts"]) <= size:
+    if not 0 < n_parts <= size:
         raise ModelFileError("its plan has no parts")
-    places = [arrays.integers(f"{i}.columns") for i in range(len(header["parts"]))] if len(header["parts"]) > 1 else []
-    if places and {j for mine in places for j in mine} != set(range(n)):
-        raise ModelFileError("the parts of its plan leave a column out, or name one that there is not")
-    if any(len(set(mine)) < len(mine) for mine in places):
+    indices = [arrays.integers(f"{i}.columns") for i in range(n_parts)] if n_parts > 1 else [list(range(n))]
+    if {j for part in indices for j in part} != set(range(n)):
+        raise ModelFileError("the parts of its plan leave a column out, or name an unknown one")
+    if any(len(set(part)) < len(part) for part in indices):
         raise ModelFileError("a part of its plan names a column twice")
-    chosen = [tuple(columns[j] for j in mine) for mine in places] or [columns]
     parts = tuple(
-        _unpack_part(i, packed, mine, arrays, reader)
-        for i, (packed, mine) in enumerate(zip(header["parts"], chosen, strict=True))
+        _unpack_part(i, packed, columns if n_parts == 1 else tuple(columns[j] for j in part), arrays, reader)
+        for i, (packed, part) in enumerate(zip(header["parts"], indices, strict=True))
     )
     reader.check_all_used()
     return Plan(columns, parts), labels
 
 
 def _unpack_part(i: int, packed: Any, columns: tuple, arrays: TrackedArrays, reader: StringReader) -> PlanPart:
-    kinds = {"event": dict, "encodings": list, "prototypes": dict}
-    there = {"event", *(packed if isinstance(packed, dict) else ())}
-    check_fields(packed, f"part {i}", {name: kind for name, kind in kinds.items() if name in there})
-    part = PlanPart(values.unpack_event(packed["event"], arrays), columns)
-    named = [values.unpack_encoding(one, arrays) for one in packed.get("encodings", ())]
-    if part.event.encoding.block_kind != "codes" or not columns:
-        if len(named) not in (0, len(columns)):
-            raise ModelFileError(f"part {i}: {len(named)} encodings for {len(columns)} columns")
-        together = values.unpack_encoding(packed["prototypes"], arrays) if "prototypes" in packed else None
-        return _with_encodings(i, part, tuple(named) or part.encodings, together)
-    sizes = arrays.integers(f"{i}.sizes", len(columns))
-    if min(sizes) < _ENCODING_IN_HEADER or sizes.count(_ENCODING_IN_HEADER) != len(named):
-        raise ModelFileError(f"part {i}: a column has fewer than no levels, or an encoding that is not there")
-    rest = iter(named)
+    check_fields(packed, f"part {i}", {"event": dict}, {"encodings": list, "prototypes": dict})
+    part = PlanPart(unpack_event(packed["event"], arrays), columns)
+    others = [unpack_encoding(encoding, arrays) for encoding in packed.get("encodings", ())]
+    if part.event.encoding.block_kind == "codes" and columns:
+        return _with_encodings(i, part, _unpack_levels(i, len(columns), others, arrays, reader))
+    if len(others) not in (0, len(columns)):
+        raise ModelFileError(f"part {i}: {len(others)} encodings for {len(columns)} columns")
+    prototypes = unpack_encoding(packed["prototypes"], arrays) if "prototypes" in packed else None
+    return _with_encodings(i, part, tuple(others) or part.encodings, prototypes)
+
+
+def _unpack_levels(
+    i: int, n_columns: int, others: list[Encoding], arrays: TrackedArrays, reader: StringReader
+) -> tuple[Encoding, ...]:
+    """Return the encodings of columns of codes: levels, and ``others`` from the header."""
+    sizes = arrays.integers(f"{i}.sizes", n_columns)
+    if min(sizes) < _ENCODING_IN_HEADER or sizes.count(_ENCODING_IN_HEADER) != len(others):
+        raise ModelFileError(f"part {i}: the numbers of levels do not match the encodings in the header")
+    rest = iter(others)
     starts = np.cumsum([0, *(max(n, 0) for n in sizes)]).tolist()
     declared = np.array(arrays.indices(f"{i}.declared", starts[-1]), np.int64)
-    gapless = set(arrays.indices(f"{i}.gapless", len(columns)))
+    gapless = set(arrays.indices(f"{i}.gapless", n_columns))
     encodings: list[Encoding] = []
     for j, n in enumerate(sizes):
         if n == _ENCODING_IN_HEADER:
             encodings.append(next(rest))
             continue
         labels = _check_ascending(Labels(reader.take(n)), ModelFileError)
-        mine = declared[(declared >= starts[j]) & (declared < starts[j] + n)] - starts[j] if len(declared) else ()
+        own = declared[(declared >= starts[j]) & (declared < starts[j] + n)] - starts[j] if len(declared) else ()
         if j in gapless and labels.values != tuple(range(n)):
             raise ModelFileError(f"part {i}: levels that are not the whole numbers from 0")
-        encodings.append(LevelEncoding(labels.declare(labels.values[at] for at in mine), j in gapless))
-    return _with_encodings(i, part, tuple(encodings))
+        encodings.append(LevelEncoding(labels.declare(labels.values[at] for at in own), j in gapless))
+    return tuple(encodings)
 
 
 def _with_encodings(
-    i: int, part: PlanPart, encodings: tuple[Encoding, ...], together: Encoding | None = None
+    i: int, part: PlanPart, encodings: tuple[Encoding, ...], prototypes: Encoding | None = None
 ) -> PlanPart:
-    """A part whose encodings all hold what its event model takes, and say how its columns are counted."""
-    holds = part.event.encoding.block_kind
-    if any(encoding.block_kind != holds for encoding in encodings):
-        raise ModelFileError(f"part {i}: an encoding does not hold {holds}, which {part.event.name} takes")
-    if together is not None and not (
-        isinstance(together, Prototypes)
-        and together.prototypes.shape[1] == sum(encoding.width for encoding in encodings)
-    ):
-        raise ModelFileError(f"part {i}: typical rows that are not of as many scores as its columns have")
+    """Return a part with its encodings, which must be of the kind that its event model takes."""
+    kind = part.event.encoding.block_kind
+    if any(encoding.block_kind != kind for encoding in encodings):
+        raise ModelFileError(f"part {i}: an encoding does not hold {kind}, which {part.event.name} takes")
+    width = sum(encoding.width for encoding in encodings)
+    if prototypes is not None and not (isinstance(prototypes, Prototypes) and prototypes.prototypes.shape[1] == width):
+        raise ModelFileError(f"part {i}: prototypes that do not have {width} scores, as its columns have")
     try:
-        made = PlanPart(part.event, part.columns, encodings, together)
-        made.spec.sizes, made.spec.threshold  # noqa: B018
+        part = PlanPart(part.event, part.columns, encodings, prototypes)
+        part.spec.sizes, part.spec.threshold  # noqa: B018  raises an error if the encodings do not fit the event model
     except InputError as error:
         raise ModelFileError(f"part {i}: {error}") from None
-    return made
-
-
-def _pack_encodings(i: int, part: PlanPart, pool: StringPool, arrays: Arrays) -> list[Any]:
-    """Put the levels of a part among the arrays; what the header says of other encodings, where they are not usual."""
-    if part.block_kind != "codes":
-        usual = all(encoding == part.event.encoding for encoding in part.encodings)
-        return [] if usual else [values.pack_value(encoding, arrays) for encoding in part.encodings]
-    sizes, named, declared, start = [], [], [np.empty(0, np.int64)], 0
-    for encoding in part.encodings:
-        if type(encoding) is LevelEncoding:
-            sizes.append(pool.add(_check_ascending(encoding.labels, InputError).values))
-            if encoding.labels.declared:
-                declared.append(start + _declared_places(encoding.labels))
-            start += sizes[-1]
-        else:
-            sizes.append(_ENCODING_IN_HEADER)
-            named.append(values.pack_value(encoding, arrays))
-    arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
-    gapless = [j for j, encoding in enumerate(part.encodings) if getattr(encoding, "gapless", False)]
-    kept = {"declared": np.concatenate(declared), "gapless": np.array(gapless, np.int64)}
-    arrays |= {f"{i}.{name}": places for name, places in kept.items() if len(places)}
-    return named
-
-
-def _declared_places(labels: Labels) -> NDArray[np.int64]:
-    """The places of the labels that were declared."""
-    return np.flatnonzero(labels.retained_mask(np.zeros(len(labels), bool))).astype(np.int64)
+    return part
 
 
 def part_shape(part: PlanPart, n_classes: int) -> "DistributionShape":
-    """What the plan says of a part's law."""
-    from candide.distributions.arrays import DistributionShape  # here: counts are loaded without laws
+    """Return the shape of a part's distribution."""
+    from candide.distributions.arrays import DistributionShape  # here: counts are loaded without distributions
 
     sizes = part.spec.sizes if part.block_kind == "codes" else ()
     tokens = part.encodings[0] if part.block_kind == "documents" else None
@@ -219,28 +219,28 @@ def part_shape(part: PlanPart, n_classes: int) -> "DistributionShape":
 
 
 def _has_valid_names(columns: tuple) -> bool:
-    kinds = set(map(type, columns))
-    if kinds == {str} and all(map(lt, columns, columns[1:])):  # a vocabulary, say: no need to hash it
+    types = set(map(type, columns))
+    if types == {str} and all(map(lt, columns, columns[1:])):  # a vocabulary, for example: no need to hash it
         return True
-    return kinds <= {str, int} and len(set(columns)) == len(columns)
+    return types <= {str, int} and len(set(columns)) == len(columns)
 
 
 def _check_ascending(labels: Labels, error: type[InputError]) -> Labels:
-    """Labels in their order, numbers before text: what they are looked up by, and what makes them distinct."""
-    found = labels.values
-    kinds = set(map(type, found))
-    keys: Any = found if kinds <= {str} or kinds <= {bool, int, float} else [sort_key(v) for v in found]
+    """Return labels that are in ascending order, numbers before text, and so distinct."""
+    values = labels.values
+    types = set(map(type, values))
+    keys: Any = values if types <= {str} or types <= {bool, int, float} else [sort_key(value) for value in values]
     if not all(map(lt, keys, keys[1:])):
-        raise error("labels or levels that are not in ascending order, each once")
+        raise error("labels or levels are not distinct and in ascending order")
     return labels
 
 
 def pack_counts(counts: ModelCounts, arrays: Arrays) -> None:
-    """Put the counts among the arrays; offsets follow from the levels, and are not kept."""
+    """Add the counts to the arrays; offsets follow from the levels."""
     arrays["class_weight"] = counts.class_weight
     for i, tally in enumerate(counts.tallies):
-        keep = np.ascontiguousarray if tally.has_open_vocabulary else _drop_repeats
-        arrays |= {f"{i}.{name}": keep(a) for name, a in (tally.arrays() | tally.rounding_residuals()).items()}
+        pack = np.ascontiguousarray if tally.has_open_vocabulary else _drop_repeats
+        arrays |= {f"{i}.{name}": pack(a) for name, a in (tally.arrays() | tally.rounding_residuals()).items()}
 
 
 def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: TrackedArrays) -> ModelCounts:
@@ -250,28 +250,27 @@ def unpack_counts(plan: Plan, labels: Labels, rows: Any, arrays: TrackedArrays) 
     for i, part in enumerate(plan.parts):
         spec, kind = part.spec, TALLIES[part.spec.kind]
         if kind.has_open_vocabulary:
-            tallies.append(_unpack_unbounded(kind, arrays, f"{i}.", len(labels)))
+            tallies.append(_unpack_tokens(kind, arrays, f"{i}.", len(labels)))
             continue
-        empty = kind.empty(0, spec).arrays()  # shapes, and no room taken
-        shapes = {name: (len(labels), *like.shape[1:]) for name, like in empty.items()}
+        empty = kind.empty(0, spec).arrays()  # for the shapes
+        shapes = {name: (len(labels), *array.shape[1:]) for name, array in empty.items()}
         shapes |= {name: s for name, s in kind.residual_shapes(len(labels), spec).items() if arrays.has(f"{i}.{name}")}
         state = {name: arrays.floats(f"{i}.{name}", shape) for name, shape in shapes.items()}
         tallies.append(kind.from_arrays(state, spec))
-        if arrays.checked and tallies[-1].find_too_large() is not None:
+        if arrays.is_verified and tallies[-1].find_too_large() is not None:
             raise ModelFileError(f"arrays '{i}...': sums of values are too large to be added")
     return ModelCounts(plan, labels, arrays.floats("class_weight", (len(labels),)), tuple(tallies), rows)
 
 
-def _unpack_unbounded(kind: Any, arrays: TrackedArrays, prefix: str, n_classes: int) -> Tally:
-    """A tally whose arrays are as long as what was met. Of a mapped file they are checked when the first is used."""
+def _unpack_tokens(kind: Any, arrays: TrackedArrays, prefix: str, n_classes: int) -> Tally:
+    """Return a tally with an open vocabulary. The arrays of a mapped file are checked at their first use."""
     state = {name: array for name in kind.state if (array := arrays.get(prefix + name)) is not None}
-    missing = [prefix + name for name in kind.state if name not in state]
-    if missing:
+    if missing := [prefix + name for name in kind.state if name not in state]:
         raise ModelFileError(f"array {missing[0]!r} is missing", value=missing[0])
     if state["n"].shape != (n_classes, 1):
         raise ModelFileError(f"array '{prefix}n' has the shape {state['n'].shape}, not {(n_classes, 1)}")
-    check = partial(_check_tally, kind, prefix)  # which can be pickled, with the tally
-    return check(state) if arrays.checked else kind.from_lazy_arrays(state, check)
+    check = partial(_check_tally, kind, prefix)  # can be pickled with the tally
+    return check(state) if arrays.is_verified else kind.from_lazy_arrays(state, check)
 
 
 def _check_tally(kind: Any, prefix: str, state: Arrays) -> Tally:
@@ -285,7 +284,7 @@ def _check_tally(kind: Any, prefix: str, state: Arrays) -> Tally:
 
 
 def _drop_repeats(array: NDArray) -> NDArray:
-    """An array without the repetitions along an axis, bit for bit."""
+    """Return an array without repetitions along an axis, compared bit by bit."""
     bits = array.view(np.int64)
     for axis in (0, 1):
         if array.shape[axis] < 2:

@@ -1,4 +1,4 @@
-"""Values: settings, event models and priors as JSON. By name, looked up in closed tables: a file names no code.
+"""Values: settings, event models and priors as JSON, by names in closed registries: a file cannot name code.
 
 >>> import json
 >>> from candide.priors import NormalInverseGamma
@@ -6,17 +6,13 @@
 >>> packed = pack_value({"gaussian": NormalInverseGamma(kappa=0.1)}, arrays)
 >>> unpack_value(json.loads(json.dumps(packed)), arrays)
 {'gaussian': NormalInverseGamma(mean=None, kappa=0.1, a=1.5, b=None)}
->>> unpack_value({"prior": "os.system", "settings": {}}, arrays)
-Traceback (most recent call last):
-    ...
-candide.errors.ModelFileError: unknown prior 'os.system'
 """
 
 import datetime as dt
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field
-from dataclasses import fields as fields_of
+from dataclasses import MISSING, Field, fields
+from itertools import product
 from typing import Any, get_args, get_origin
 
 import numpy as np
@@ -59,13 +55,13 @@ _REGISTRIES: tuple[tuple[str, Mapping[str, type]], ...] = (
     ("encoding", _ENCODINGS),
 )
 _TIMES = dt.date | dt.time | dt.timedelta
-_MIN_ARRAY_LENGTH = 32  # numbers in a sequence from which it is kept as an array
+_MIN_ARRAY_LENGTH = 32  # numbers; a shorter sequence is stored in the header
 _MAX_DEPTH = 6
 _SEQUENCES = (np.float64, np.int64)
 
 
 def pack_value(value: Any, arrays: dict[str, NDArray]) -> Any:
-    """Plain values as they are; events and priors by name and settings; long sequences among the arrays."""
+    """Return a value as JSON: events and priors by name and settings; long sequences go to the arrays."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):
@@ -79,50 +75,45 @@ def pack_value(value: Any, arrays: dict[str, NDArray]) -> Any:
     try:
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     except TypeError:
-        raise InputError(f"{value!r} is a {type(value).__name__}, which cannot be kept in a model file") from None
+        raise InputError(
+            f"{value!r} is a {type(value).__name__}, which a model file cannot hold", value=value
+        ) from None
     if len(values) < _MIN_ARRAY_LENGTH or not all(isinstance(v, int | float) for v in values):
         return {"sequence": [pack_value(v, arrays) for v in values]}
     name = f"sequence.{len(arrays)}"
-    whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
-    arrays[name] = np.asarray(values, np.int64 if whole else np.float64)
+    is_whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
+    arrays[name] = np.asarray(values, np.int64 if is_whole else np.float64)
     return {"array": name}
 
 
-def _pack_named(value: EventModel | Prior | Encoding, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    if isinstance(value, Prior):
-        kind, name = "prior", next((n for n, c in PRIORS.items() if c is type(value)), None)
-    else:
-        some = ("event", "term") if isinstance(value, EventModel) else ("encoding",)
-        found = ((kind, dict(_REGISTRIES)[kind].name_of(type(value))) for kind in some)  # type: ignore[attr-defined]
-        kind, name = next(((kind, name) for kind, name in found if name), (some[0], None))
-    if name is None:
-        raise InputError(
-            f"{value!r} is not one of the package's own; such a model cannot be kept in a model file (pickle keeps it)"
-        )
-    settings = {f.name: pack_value(getattr(value, f.name), arrays) for f in fields_of(value)}  # type: ignore[arg-type]
-    return {kind: name, "settings": settings}
+def _pack_named(value: Any, arrays: dict[str, NDArray]) -> dict[str, Any]:
+    for kind, registry in _REGISTRIES:
+        if (name := _name_in(registry, type(value))) is not None:
+            return {kind: name, "settings": {f.name: pack_value(getattr(value, f.name), arrays) for f in fields(value)}}
+    what = f"{value!r} is not one of the package's own, and a model file cannot hold it"
+    raise InputError(what, value=value, remedy="pickle the model")
+
+
+def _name_in(registry: Mapping[str, type], cls: type) -> str | None:
+    if isinstance(registry, Registry):
+        return registry.name_of(cls)
+    return next((name for name, known in registry.items() if known is cls), None)
 
 
 def unpack_value(packed: Any, arrays: Any, depth: int = 0) -> Any:
-    """What :func:`pack` was given."""
+    """Return what :func:`pack_value` was given."""
     if depth > _MAX_DEPTH:
-        raise ModelFileError("settings nested too deep")
+        raise ModelFileError("settings are nested too deeply")
     if packed is None or isinstance(packed, str | int | float | bool):
         return packed
     if not isinstance(packed, dict):
         raise ModelFileError(f"a setting is a {type(packed).__name__}; expected a plain value or an object")
-    for kind, table in _REGISTRIES:
+    for kind, registry in _REGISTRIES:
         if kind in packed:
-            return _build_named(kind, table, check_fields(packed, kind, {kind: str, "settings": dict}), arrays, depth)
+            named = check_fields(packed, kind, {kind: str, "settings": dict})
+            return _unpack_named(kind, registry, named, arrays, depth)
     if "pairs" in packed:
-        pairs = check_fields(packed, "pairs", {"pairs": list})["pairs"]
-        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise ModelFileError("settings by name: a list of pairs [name, value] is expected")
-        keys = [unpack_value(k, arrays, _MAX_DEPTH - 1) for k, _ in pairs]  # plain values, or a few of them
-        parts = [v for k in keys for v in (k if isinstance(k, tuple) else (k,))]
-        if not all(isinstance(v, str | int | float | None) for v in parts):
-            raise ModelFileError("a setting by name has a name that is neither text nor a number, nor several of them")
-        return dict(zip(keys, (unpack_value(v, arrays, depth + 1) for _, v in pairs), strict=True))
+        return _unpack_pairs(check_fields(packed, "pairs", {"pairs": list})["pairs"], arrays, depth)
     if "time" in packed:
         return unpack_time(check_fields(packed, "time", {"time": list})["time"])
     if "array" in packed:
@@ -135,39 +126,48 @@ def unpack_value(packed: Any, arrays: Any, depth: int = 0) -> Any:
     return tuple(unpack_value(v, arrays, depth + 1) for v in values)
 
 
-def _build_named(kind: str, table: Mapping[str, Any], packed: dict[str, Any], arrays: Any, depth: int) -> Any:
+def _unpack_pairs(pairs: list[Any], arrays: Any, depth: int) -> dict[Any, Any]:
+    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise ModelFileError("expected settings by name as a list of pairs [name, value]")
+    keys = [unpack_value(k, arrays, _MAX_DEPTH - 1) for k, _ in pairs]  # plain values, or short tuples
+    parts = [v for k in keys for v in (k if isinstance(k, tuple) else (k,))]
+    if not all(isinstance(v, str | int | float | None) for v in parts):
+        raise ModelFileError("a setting by name has a name that is neither text nor a number, nor a tuple of these")
+    return dict(zip(keys, (unpack_value(v, arrays, depth + 1) for _, v in pairs), strict=True))
+
+
+def _unpack_named(kind: str, registry: Mapping[str, Any], packed: dict[str, Any], arrays: Any, depth: int) -> Any:
     name = packed[kind]
-    if name not in table:
+    if name not in registry:
         raise ModelFileError(f"unknown {kind} {name!r}")
-    known = {f.name: f for f in fields_of(table[name])}
-    # A setting that was not there yet when the file was written has its default.
-    asked = [key for key, one in known.items() if key in packed["settings"] or one.default is MISSING]
-    settings = check_fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(asked, object))
+    declared = {field.name: field for field in fields(registry[name])}
+    # A setting that is newer than the file has its default.
+    required = [key for key, field in declared.items() if key in packed["settings"] or field.default is MISSING]
+    settings = check_fields(packed["settings"], f"{kind} {name!r}", dict.fromkeys(required, object))
     values = {key: unpack_value(value, arrays, depth + 1) for key, value in settings.items()}
-    if not all(_is_of_declared_type(known[key], value) for key, value in values.items()):
-        raise ModelFileError(f"{kind} {name!r}: a setting is of the wrong type")
+    if not all(_has_declared_type(declared[key], value) for key, value in values.items()):
+        raise ModelFileError(f"{kind} {name!r}: a setting has the wrong type")
     try:
-        built = table[name](**values)
-        if isinstance(built, EventModel):
-            built._resolve(None)  # its own prior must be one it takes
+        value = registry[name](**values)
+        if isinstance(value, EventModel):
+            value._resolve(None)  # raises an error if it does not accept its own prior
     except (CandideError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ModelFileError(f"{kind} {name!r}: {error}") from None
-    return built
+    return value
 
 
-def _is_of_declared_type(known: Field, value: Any) -> bool:
-    """Whether a value is of the type that a setting is declared with."""
-    if known.name == "prior":
+def _has_declared_type(field: Field, value: Any) -> bool:
+    if field.name == "prior":
         return value is None or isinstance(value, Prior) or (isinstance(value, str) and value in PRIORS)
-    types = _declared_types(known.type)
+    types = _declared_types(field.type)
     if isinstance(value, tuple):
-        plain = [v for one in value for v in (one if isinstance(one, tuple) else (one,))]
+        plain = [v for item in value for v in (item if isinstance(item, tuple) else (item,))]
         return bool(types & {tuple, Sequence}) and all(_is_of_type(v, types - {type(None)}) for v in plain)
     return _is_of_type(value, types)
 
 
 def _declared_types(declared: Any) -> set[Any]:
-    """The types named in a declaration: of ``float | Sequence[float]``, float and Sequence."""
+    """Return the types named in a declaration: for ``float | Sequence[float]``, float and Sequence."""
     return {get_origin(declared) or declared}.union(*map(_declared_types, get_args(declared)))
 
 
@@ -190,56 +190,50 @@ _POLICY = {  # classes are codes
 
 
 def pack_policy(policy: Policy, labels: Labels, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    """A policy: costs as true class, class given, cost, one after another; shares in the order of the classes."""
-    known: dict[str, Any] = {name: getattr(policy, name) for name in ("threshold", "abstain_below", "referral")}
-    known["log_odds"] = policy.log_odds if policy.log_odds is not None and np.isfinite(policy.log_odds) else None
+    """Return a policy as JSON: costs by true and predicted class in one sequence; proportions in class order."""
     rule = policy.make_rule(labels)
+    values: dict[str, Any] = {name: getattr(policy, name) for name in ("threshold", "abstain_below", "referral")}
+    values["log_odds"] = policy.log_odds if policy.log_odds is not None and np.isfinite(policy.log_odds) else None
+    values = {name: None if value is None else float(value) for name, value in values.items()}
     if policy.costs is not None:
         assert rule.costs is not None
-        known["costs"] = tuple(map(float, rule.costs.ravel()))
-    known["positive"] = rule.positive
+        values["costs"] = tuple(map(float, rule.costs.ravel()))
+    values["positive"] = rule.positive
     if policy.class_prior is not None and policy.has_shifted_prior:
-        known["class_prior"] = tuple(parse_class_proportions(policy.class_prior, labels).tolist())
-    numbers = {
-        name: value if isinstance(value, tuple | int) else float(value)
-        for name, value in known.items()
-        if value is not None
-    }
-    return {name: pack_value(value, arrays) for name, value in numbers.items()}
+        values["class_prior"] = tuple(parse_class_proportions(policy.class_prior, labels).tolist())
+    return {name: pack_value(value, arrays) for name, value in values.items() if value is not None}
 
 
 def unpack_policy(packed: Any, arrays: Any, labels: Labels) -> Policy:
-    """A policy that suits the classes of the file."""
-    known = check_fields(packed, "policy", {name: kind for name, kind in _POLICY.items() if name in packed})
-    found, k = {name: unpack_value(value, arrays) for name, value in known.items()}, len(labels)
-    shapes = {"costs": k * k, "class_prior": k}
-    for name, size in shapes.items():
-        values = found.get(name, (0.0,) * size)
-        if not (isinstance(values, tuple) and len(values) == size and all(map(_is_number, values))):
+    """Return a policy, checked against the classes of the file."""
+    values = {k: unpack_value(v, arrays) for k, v in check_fields(packed, "policy", {}, _POLICY).items()}
+    k = len(labels)
+    for name, size in {"costs": k * k, "class_prior": k}.items():
+        numbers = values.get(name, (0.0,) * size)
+        if not (isinstance(numbers, tuple) and len(numbers) == size and all(map(_is_number, numbers))):
             raise ModelFileError(f"policy: {name} does not hold {size} numbers")
-    if not 0 <= found.get("positive", 0) < k:
-        raise ModelFileError(f"policy: there is no class {found['positive']}", value=found["positive"])
+    if not 0 <= values.get("positive", 0) < k:
+        raise ModelFileError(f"policy: there is no class {values['positive']}", value=values["positive"])
     try:
-        if "costs" in found:
-            pairs = ((true, given) for true in labels.values for given in labels.values)
-            found["costs"] = dict(zip(pairs, found["costs"], strict=True))
-        if "positive" in found:
-            found["positive"] = labels.values[found["positive"]]
-        if "class_prior" in found:
-            found["class_prior"] = dict(zip(labels.values, found["class_prior"], strict=True))
-            parse_class_proportions(found["class_prior"], labels)
-        return Policy(**found)
+        if "costs" in values:
+            values["costs"] = dict(zip(product(labels.values, labels.values), values["costs"], strict=True))
+        if "positive" in values:
+            values["positive"] = labels.values[values["positive"]]
+        if "class_prior" in values:
+            values["class_prior"] = dict(zip(labels.values, values["class_prior"], strict=True))
+            parse_class_proportions(values["class_prior"], labels)
+        return Policy(**values)
     except CandideError as error:
         raise ModelFileError(f"policy: {error}") from None
 
 
 def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    return {one.name: pack_value(getattr(settings, one.name), arrays) for one in fields_of(settings)}
+    return {field.name: pack_value(getattr(settings, field.name), arrays) for field in fields(settings)}
 
 
 def unpack_settings(packed: Any, arrays: Any) -> Settings:
     """Settings of the right types; whether they suit the counts is found out when they are used."""
-    known = [one.name for one in fields_of(Settings)]
+    known = [field.name for field in fields(Settings)]
     if not isinstance(packed, dict) or not packed.keys() <= set(known):
         raise ModelFileError(f"settings: an object with the fields {known} is expected")
     found = Settings(**{name: unpack_value(value, arrays) for name, value in packed.items()})
@@ -276,34 +270,32 @@ def pack_estimator(record: EstimatorRecord, arrays: dict[str, NDArray]) -> dict[
 
 
 def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
-    """The estimator that a file names; whether the parameters are its own is found out when it is made."""
+    """Return the estimator that a file names; its parameters are checked when it is made."""
     packed = check_fields(packed, "estimator", {"name": str, "params": dict, "n_features": int})
     if packed["name"] not in ESTIMATORS:
         raise ModelFileError(f"unknown estimator {packed['name'][:20]!r}")
-    if not is_count(packed["n_features"]):
-        raise ModelFileError(
-            f"estimator: n_features is {packed['n_features']}; expected a whole number >= 0", value=packed["n_features"]
-        )
+    if not is_count(n := packed["n_features"]):
+        raise ModelFileError(f"estimator: n_features is {n}; expected a whole number >= 0", value=n)
     params = {name: unpack_value(value, arrays) for name, value in packed["params"].items()}
-    return EstimatorRecord(packed["name"], params, packed["n_features"])
+    return EstimatorRecord(packed["name"], params, n)
 
 
 def unpack_text_formats(packed: dict[str, Any]) -> dict[str, TextFormat]:
-    """How the columns that a file names are spelled."""
-    known, out = {one.name for one in fields_of(TextFormat)}, {}
-    for name, held in packed.items():
-        if not isinstance(held, dict) or not held.keys() <= known:
-            raise ModelFileError(f"column {name[:40]!r}: a spelling with the fields {sorted(known)} is expected")
-        words = held.get("missing", [])
-        if not (
-            isinstance(words, list) and all(isinstance(v, str) for v in [*words, *({**held, "missing": ""}.values())])
-        ):
-            raise ModelFileError(f"column {name[:40]!r}: a spelling holds what is not text")
+    """Return the number and date formats of text columns."""
+    known, formats = {field.name for field in fields(TextFormat)}, {}
+    for name, settings in packed.items():
+        where = f"column {name[:40]!r}"
+        if not isinstance(settings, dict) or not settings.keys() <= known:
+            raise ModelFileError(f"{where}: expected a text format with the fields {sorted(known)}")
+        markers = settings.get("missing", [])
+        texts = [*markers, *({**settings, "missing": ""}.values())] if isinstance(markers, list) else [None]
+        if not all(isinstance(text, str) for text in texts):
+            raise ModelFileError(f"{where}: a field of its text format is not text")
         try:
-            out[name] = TextFormat(**{**held, "missing": tuple(words)})
+            formats[name] = TextFormat(**{**settings, "missing": tuple(markers)})
         except ValueError as error:
-            raise ModelFileError(f"column {name[:40]!r}: {error}") from None
-    return out
+            raise ModelFileError(f"{where}: {error}") from None
+    return formats
 
 
 def unpack_encoding(packed: Any, arrays: Any) -> Encoding:
@@ -316,5 +308,5 @@ def unpack_encoding(packed: Any, arrays: Any) -> Encoding:
 def unpack_event(packed: Any, arrays: Any) -> EventModel:
     event = unpack_value(packed, arrays)
     if not isinstance(event, EventModel):
-        raise ModelFileError("a part of the plan without an event model")
+        raise ModelFileError("a part of the plan has no event model")
     return event
