@@ -21,6 +21,7 @@ from candide.errors import InputError, InputTypeError
 if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
     from candide.distributions.arrays import ArraySource, DistributionShape
     from candide.distributions.pairs import LevelComparison
+    from candide.distributions.score_expression import Expression
     from candide.distributions.score_form import ScoreForm
     from candide.distributions.token_weights import TokenWeights
     from candide.distributions.weighted import WeightedDistribution
@@ -204,17 +205,24 @@ class Distribution(PickledWithoutCaches, ABC):
         """Class by class the probabilities of single levels or terms here and there; nothing where it has none."""
         return iter(())
 
-    @abstractmethod
     def form(self) -> "ScoreForm":
-        """The score written out as numbers, or why it cannot be."""
+        """The score as a polynomial of the columns, or why it is not one."""
+        from candide.distributions.score_form import UnavailableForm
+
+        return UnavailableForm(self.nonlinear_reason)
+
+    def score_expression(self, x: "Expression") -> "Expression":
+        """The score of values ``x`` as an expression, which every export target prints.
+
+        What is the same in every class may be left out. An InputError says why a score has no expression.
+        """
+        raise InputError(f"this score cannot be written out: {self.nonlinear_reason}")
 
     def to_export_dict(self) -> dict[str, Any]:
-        """Its score as data for another program: ``rule``, the name of an arithmetic, and the numbers that it takes.
+        """The steps of the score, and the parameters by name; their last axis is the class."""
+        from candide.distributions.score_expression import X, to_export_dict
 
-        Every scorer of :mod:`candide.export` knows the rules. Arrays have the class as their last axis. What is the
-        same in every class may be left out; what cannot be said by a rule is an error that says why.
-        """
-        return self.form().to_export_dict()
+        return to_export_dict(self.score_expression(X))
 
     # Files
 

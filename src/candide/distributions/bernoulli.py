@@ -13,7 +13,7 @@ Without a threshold a value from 0 to 1 is how much of a yes it is, so that the 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from candide.distributions.base import (
     to_dense,
     to_dense_floats,
 )
+from candide.distributions.score_expression import Expression, parameter, times, where, zero_if_missing
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -145,11 +146,11 @@ class Bernoulli(Distribution):
         read = NumericInput() if self.threshold is None else NumericInput("above", self.threshold)
         return Polynomial(self.log_no, weight, numeric_input=read)
 
-    def to_export_dict(self) -> dict[str, Any]:
-        held = {"no": self.log_no.T, "yes": self.log_yes.T}
+    def score_expression(self, x: Expression) -> Expression:
         if self.threshold is None:
-            return {"rule": "share", **held}
-        return {"rule": "switch", **held, "threshold": self.threshold}
+            return zero_if_missing(x, times(x, "yes", self.log_yes) + times(1.0 - x, "no", self.log_no))
+        no, yes = parameter("no", self.log_no), parameter("yes", self.log_yes)
+        return zero_if_missing(x, where(x <= self.threshold, no, yes))
 
     def arrays(self) -> dict[str, NDArray]:
         threshold = None if self.threshold is None else float(self.threshold)

@@ -19,6 +19,7 @@ from candide import formatting, kernels
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import LOG_PROBABILITIES, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, LevelScores, multiply_contributions, symmetric_divergence, to_dense
+from candide.distributions.score_expression import Expression, joint
 
 if TYPE_CHECKING:
     from candide.distributions.pairs import LevelComparison
@@ -157,6 +158,11 @@ class Categorical(Distribution):
         from candide.distributions.score_form import Lookup
 
         return Lookup.from_table(self.table, self._unseen_scores, self.offsets)
+
+    def score_expression(self, x: Expression) -> Expression:
+        """A row for every level of every column, and after them one for all levels that were never counted."""
+        table = np.insert(self.table, np.asarray(self.offsets[1:], np.intp), self._unseen_scores, axis=0)
+        return joint("lookup", sizes=np.diff(self.offsets), table=table)
 
     def arrays(self) -> dict[str, NDArray]:
         """Offsets follow from the levels of the plan, and are not kept."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, row_numbers
 from candide.distributions.base import Distribution, chunk_slices, mask_absent, to_dense, to_dense_floats
+from candide.distributions.score_expression import Expression, clip, parameter, times, zero_if_missing
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -89,11 +90,6 @@ class Elementwise(Distribution):
     def parameters(self) -> dict[str, NDArray]:
         return dict(self.params)
 
-    def form(self) -> "ScoreForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
-
 
 @dataclass(frozen=True, eq=False)
 class Density(Elementwise):
@@ -120,3 +116,9 @@ class Density(Elementwise):
 
         weight, constant = self.natural(**self.params)
         return Polynomial(constant, weight, numeric_input=NumericInput(distribution=self))
+
+    def score_expression(self, x: Expression) -> Expression:
+        if self.natural is None:
+            return super().score_expression(x)
+        slope, constant = self.natural(**self.params)
+        return zero_if_missing(x, parameter("constant", constant) + times(clip(x), "slope", slope))

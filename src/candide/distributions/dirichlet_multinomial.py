@@ -10,7 +10,7 @@ A the sum of alpha and N the sum of the counts, log p = sum over j of log_rising
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,16 @@ from candide.distributions.arrays import (
     read_document_length,
 )
 from candide.distributions.base import Distribution, clip_to_range, fill_absent_with_zero
+from candide.distributions.score_expression import (
+    Expression,
+    clip,
+    log_rising,
+    parameter,
+    total,
+    where,
+    zero_if_missing,
+)
 from candide.tally.base import divide_or_zero
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import UnavailableForm
 
 _MAX_TABLED_COUNT = 4  # occurrences of a word up to which the sum of logs is a table
 
@@ -118,13 +124,13 @@ class DirichletMultinomial(Distribution):
         """Of documents of ``length`` words."""
         return self.length * self.alpha / self._total[:, None]
 
-    def form(self) -> "UnavailableForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
-
-    def to_export_dict(self) -> dict[str, Any]:
-        return {"rule": "dirichlet_multinomial", "alpha": self.alpha.T, "total": self._total}
+    def score_expression(self, x: Expression) -> Expression:
+        """The normaliser is divided among the words by their counts, as in ``contributions``."""
+        n = clip(zero_if_missing(x, x), 0.0)
+        length = total(n)
+        is_empty = length.equals(0.0)
+        norm = log_rising(parameter("total", self._total), length) / where(is_empty, 1.0, length)
+        return log_rising(parameter("alpha", self.alpha), n) - n * where(is_empty, 0.0, norm)
 
     def arrays(self) -> dict[str, NDArray]:
         return {"alpha": self.alpha, **number_as_array(self.length, "length")}

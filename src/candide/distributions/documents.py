@@ -139,7 +139,7 @@ class DocumentDistribution(Distribution):
         """The terms by their letters, or hashed ones by the number of their bucket, and the cells of each."""
         keys, cells = map(self.cells.key, range(self.cells.n_tokens)), self.cells
         terms = [format_bucket(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
-        return {"terms": terms, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
+        return {"tokens": terms, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
 
     @abstractmethod
     def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:

@@ -16,6 +16,7 @@ from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import FLAGS, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, to_dense_floats
+from candide.distributions.score_expression import Expression, joint
 from candide.distributions.whitening import CholeskyRoot, SingularError
 from candide.errors import InputError
 
@@ -230,11 +231,14 @@ class Elliptical(Distribution):
         rows += [f"correlation with {columns[i]}" for i in others]
         return rows, np.array([*values, *(correlation[:, j, i] for i in others)])
 
-    def to_export_dict(self) -> dict[str, Any]:
-        """The lower triangle of each matrix. What columns that do not vary say is left out."""
+    def score_expression(self, x: Expression, **parameters: Any) -> Expression:
+        """Each column given those before it that are present, by the lower triangle of each matrix.
+
+        The contributions of columns that do not vary are left out.
+        """
         lower = np.tril_indices(self.n_features)
-        held = {"loc": self.loc, "matrix": self._matrix[:, *lower], "factor": self._factor, "constant": self.constant}
-        return {"rule": "together", **held}
+        arrays = {"loc": self.loc, "matrix": self._matrix[:, *lower], "factor": self._factor, "constant": self.constant}
+        return joint("conditional", x, **arrays, **parameters)
 
     def arrays(self) -> dict[str, NDArray]:
         """A symmetric matrix is kept by its lower triangle, one row a matrix; one row where all classes share it."""

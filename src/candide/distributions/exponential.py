@@ -17,6 +17,7 @@ from candide.distributions.arrays import POSITIVE, ArrayRule
 from candide.distributions.positive import NonNegativeDistribution
 
 if TYPE_CHECKING:
+    from candide.distributions.score_expression import Expression
     from candide.distributions.score_form import ScoreForm
 
 
@@ -42,3 +43,6 @@ class Exponential(NonNegativeDistribution):
 
     def form(self) -> "ScoreForm":
         return self._linear(np.log(self.rate), -self.rate)
+
+    def score_expression(self, x: "Expression") -> "Expression":
+        return self._linear_expression(x, np.log(self.rate), -self.rate)

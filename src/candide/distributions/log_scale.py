@@ -7,7 +7,7 @@
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import ArraySource, DistributionShape
 from candide.distributions.base import Distribution, to_dense_floats
+from candide.distributions.score_expression import Expression, log, where
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,10 +77,12 @@ class LogScale(Distribution):
 
     def form(self) -> "ScoreForm":
         """In the logs: 1/x is the same in every class."""
-        return self.base.form().on_log_scale()
+        form = self.base.form()
+        return super().form() if form.degree is None else form.on_log_scale()
 
-    def to_export_dict(self) -> dict[str, Any]:
-        return {"rule": "log", "of": self.base.to_export_dict()}
+    def score_expression(self, x: Expression) -> Expression:
+        positive = where(x <= 0.0, 1.0, x)
+        return where(x <= 0.0, -np.inf, self.base.score_expression(log(positive)))
 
     @property
     def inner_distribution(self) -> Distribution:

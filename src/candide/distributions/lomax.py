@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from candide import numerics
 from candide.data.blocks import Codes, Floats
 from candide.distributions.arrays import POSITIVE, ArrayRule
 from candide.distributions.positive import NonNegativeDistribution
+from candide.distributions.score_expression import Expression, clip, log1p, parameter, where, zero_if_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class Lomax(NonNegativeDistribution):
         heavy = self.shape <= 1
         return np.where(heavy, np.inf, self.rate / np.where(heavy, 1.0, self.shape - 1.0))
 
-    def to_export_dict(self) -> dict[str, Any]:
+    def score_expression(self, x: Expression) -> Expression:
         peak = numerics.log_or_minus_inf(self.shape) - np.log(self.rate)
-        return {"rule": "lomax", "constant": peak.T, "exponent": self.shape.T + 1.0, "rate": self.rate.T}
+        score = parameter("constant", peak) + log1p(
+            parameter("slope", -self.shape - 1.0), clip(x, 0.0) / parameter("rate", self.rate)
+        )
+        return zero_if_missing(x, where(x < 0.0, -np.inf, score))

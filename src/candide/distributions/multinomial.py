@@ -31,6 +31,7 @@ from candide.distributions.base import (
     multiply_contributions,
     symmetric_divergence,
 )
+from candide.distributions.score_expression import Expression, clip, times, zero_if_missing
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,6 +114,9 @@ class Multinomial(Distribution):
 
         weight = self.weights.T
         return Polynomial(np.zeros(weight.shape), weight, numeric_input=NumericInput(absent_is_zero=True))
+
+    def score_expression(self, x: Expression) -> Expression:
+        return times(clip(zero_if_missing(x, x)), "slope", self.weights.T)
 
     def arrays(self) -> dict[str, NDArray]:
         return {"weights": self.weights, **number_as_array(self.length, "length")}

@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from candide.data.blocks import Codes, Floats
 from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution
 from candide.distributions.elliptical import LINEAR_REMEDY, Elliptical, set_default, t_conditionals
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import UnavailableForm
+from candide.distributions.score_expression import Expression
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,19 +68,11 @@ class MultivariateT(Elliptical):
         df = np.broadcast_to(self.df[:, None], self.loc.shape)
         return {"df": df, "loc": self.loc, "scale": shape["sd"], "correlation": shape["correlation"]}
 
-    def form(self) -> "UnavailableForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
-
-    def to_export_dict(self) -> dict[str, Any]:
+    def score_expression(self, x: Expression, **parameters: Any) -> Expression:
         """With the constant of the t of each column, given so many others."""
         df = self.df[:, None] + np.arange(self.n_features)
-        return {
-            **super().to_export_dict(),
-            "df": self.df,
-            "rising": numerics.log_rising_factorial(df / 2, np.full_like(df, 0.5)),
-        }
+        rising = numerics.log_rising_factorial(df / 2, np.full_like(df, 0.5))
+        return super().score_expression(x, df=self.df, rising=rising)
 
     def arrays(self) -> dict[str, NDArray]:
         return {"df": self.df, "factor": self.factor, **super().arrays()}

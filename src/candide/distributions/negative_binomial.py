@@ -6,7 +6,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from candide import numerics
 from candide.data.blocks import Codes, Floats
 from candide.distributions.arrays import NON_NEGATIVE, POSITIVE, ArrayRule
 from candide.distributions.positive import NonNegativeDistribution
+from candide.distributions.score_expression import Expression, clip, log_rising, parameter, where, zero_if_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,8 @@ class NegativeBinomial(NonNegativeDistribution):
     def mean(self) -> Floats:
         return self.shape / self.rate
 
-    def to_export_dict(self) -> dict[str, Any]:
-        start, slope = -self.shape * np.log1p(1.0 / self.rate), np.log1p(self.rate)
-        return {"rule": "negative_binomial", "shape": self.shape.T, "constant": start.T, "slope": slope.T}
+    def score_expression(self, x: Expression) -> Expression:
+        start, n = -self.shape * np.log1p(1.0 / self.rate), clip(x, 0.0)
+        score = log_rising(parameter("shape", self.shape), n) + parameter("constant", start)
+        score = score - n * parameter("slope", np.log1p(self.rate))
+        return zero_if_missing(x, where(x < 0.0, -np.inf, score))

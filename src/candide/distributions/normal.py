@@ -9,7 +9,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, make_contiguous, mask_absent, to_dense_floats
+from candide.distributions.score_expression import Expression, parameter, square, zero_if_missing
 
 if TYPE_CHECKING:
     from candide.distributions.score_form import Polynomial
@@ -92,10 +93,11 @@ class Normal(Distribution):
         constant = np.where(same, constant, constant - 0.5 * np.log(2 * np.pi * variance))
         return Polynomial(constant, weight, None if same.all() else np.where(same, 0.0, -0.5 / variance))
 
-    def to_export_dict(self) -> dict[str, Any]:
+    def score_expression(self, x: Expression) -> Expression:
         """By the distance from each mean: a polynomial would lose its digits far from 0."""
         loc, inv_sd, log_norm = self._kernel_arrays
-        return {"rule": "normal", "loc": loc.T, "inverse": inv_sd.T, "constant": log_norm.T}
+        z = square(x - parameter("loc", loc), parameter("inverse", inv_sd))
+        return zero_if_missing(x, parameter("constant", log_norm) - 0.5 * z)
 
     def arrays(self) -> dict[str, NDArray]:
         return {"mean": self.loc, "variance": self.variance}

@@ -18,6 +18,7 @@ from candide.distributions.base import symmetric_divergence
 from candide.distributions.positive import NonNegativeDistribution
 
 if TYPE_CHECKING:
+    from candide.distributions.score_expression import Expression
     from candide.distributions.score_form import ScoreForm
 
 
@@ -43,3 +44,6 @@ class Poisson(NonNegativeDistribution):
 
     def form(self) -> "ScoreForm":
         return self._linear(-self.rate, numerics.log_or_minus_inf(self.rate))
+
+    def score_expression(self, x: "Expression") -> "Expression":
+        return self._linear_expression(x, -self.rate, numerics.log_or_minus_inf(self.rate))

@@ -1,7 +1,7 @@
 """Polya documents: the Dirichlet-multinomial of terms: one that occurred is likelier to occur again."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,8 @@ from candide.data.documents import Documents
 from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution
 from candide.distributions.documents import DocumentDistribution, TokenCells
+from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import Tokens
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import UnavailableForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +57,8 @@ class PolyaDocuments(DocumentDistribution):
         out -= numerics.log_rising_factorial(self.concentration, length[:, None])
         return int(documents.absent_mask().sum())
 
-    def form(self) -> "UnavailableForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
-
-    def to_export_dict(self) -> dict[str, Any]:
-        held = {"alpha": self.alpha, "concentration": self.concentration}
-        return {"rule": "polya", **self._export_tokens(), **held}
+    def score_expression(self, x: Expression) -> Expression:
+        return joint("polya", **self._export_tokens(), alpha=self.alpha, concentration=self.concentration)
 
     def arrays(self) -> dict[str, NDArray]:
         """The terms in ascending order."""

@@ -9,6 +9,7 @@ from candide.data.blocks import Floats
 from candide.distributions.arrays import ArrayRule, ArraySource, DistributionShape, read_array
 from candide.distributions.base import MAX_SCORED_VALUE, Distribution
 from candide.distributions.density import Elementwise
+from candide.distributions.score_expression import Expression, clip, parameter, times, where, zero_if_missing
 
 if TYPE_CHECKING:
     from candide.distributions.score_form import ScoreForm
@@ -41,3 +42,7 @@ class NonNegativeDistribution(Elementwise):
         from candide.distributions.score_form import NumericInput, Polynomial
 
         return Polynomial(constant, weight, numeric_input=NumericInput(low=0.0))
+
+    def _linear_expression(self, x: Expression, constant: Floats, slope: Floats) -> Expression:
+        score = parameter("constant", constant) + times(clip(x, 0.0), "slope", slope)
+        return zero_if_missing(x, where(x < 0.0, -np.inf, score))

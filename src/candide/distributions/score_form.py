@@ -1,10 +1,9 @@
-"""Forms: the score of a block written out, feature by feature, as numbers that anything can evaluate.
+"""Forms: the score of a block as a polynomial of what is read from its columns, for linear and quadratic models.
 
-A law gives one of these nodes: :class:`Lookup` (a number for each level), :class:`Polynomial` (of degree one or two in
-what is read from the row), :class:`StudentLog` (the log of a Student t), :class:`PerTerm` (a number for each term of a
-document), or :class:`Unwritten`, which says why there is none. ``terms`` evaluates it: what comes out is what the law
-adds in each class, but for what is the same in every class. A value that is absent adds nothing; a value that no class
-can have, such as a negative waiting time, is -inf in all of them.
+A distribution gives a :class:`Polynomial` (of degree one or two), a :class:`Lookup` (a number for each level), a
+:class:`PerTokenForm` (a number for each token of a document), or an :class:`UnavailableForm`, which says why it has none.
+``contributions`` evaluates it, but for what is the same in every class. A missing value contributes 0; an impossible
+value, such as a negative waiting time, is -inf in all classes.
 
 >>> form = Polynomial(constant=np.array([[0.0], [-3.0]]), weight=np.array([[0.0], [2.0]]))
 >>> form.degree, form.names(["height"], ()), form.contributions(np.array([[1.5], [np.nan]]))[:, :, 0].tolist()
@@ -92,10 +91,6 @@ class ScoreForm(ABC):
     def scale_units(self, weight: Floats) -> "ScoreForm":
         """The form whose units are multiplied, each by its weight."""
 
-    @abstractmethod
-    def to_export_dict(self) -> dict[str, Any]:
-        """The form as data: the name of its rule, and arrays whose last axis is the class."""
-
     def on_log_scale(self) -> "ScoreForm":
         """The same form of the logs of the numbers."""
         return self
@@ -178,41 +173,6 @@ class Polynomial(_NumericForm):
             square=square,
         )
 
-    def to_export_dict(self) -> dict[str, Any]:
-        if self.is_joint or self.numeric_input.function:
-            raise InputError("its form is no polynomial of each number")
-        out = {"rule": "polynomial", "constant": self.constant.T, "slope": self.weight.T}
-        square = {} if self.square is None else {"square": self.square.T}
-        low = (
-            {}
-            if self.numeric_input.low == -np.inf
-            else {"low": self.numeric_input.low, "open": self.numeric_input.low_open}
-        )
-        return out | square | low | ({"zero": True} if self.numeric_input.absent_is_zero else {})
-
-
-@dataclass(frozen=True, eq=False)
-class StudentLog(_NumericForm):
-    """The log of a Student t of each column: constant - exponent log(1 + ((z - loc) / scale)^2 / df)."""
-
-    constant: Floats  # (class, feature) the log of the density at its peak
-    loc: Floats  # (class, feature)
-    scale: Floats  # (class, feature)
-    df: Floats  # (class, feature)
-    exponent: Floats  # (class, feature) half of df + 1
-    numeric_input: NumericInput = field(default_factory=NumericInput)
-
-    def _contributions_of(self, z: Floats) -> Floats:
-        away = (z - self.loc) / self.scale
-        return self.constant - self.exponent * np.log1p(away * away / self.df)
-
-    def scale_units(self, weight: Floats) -> ScoreForm:
-        return replace(self, constant=self.constant * weight, exponent=self.exponent * weight)
-
-    def to_export_dict(self) -> dict[str, Any]:
-        held = {name: getattr(self, name).T for name in ("constant", "loc", "scale", "df", "exponent")}
-        return {"rule": "student", **held}
-
 
 @dataclass(frozen=True, eq=False)
 class Lookup(ScoreForm):
@@ -259,9 +219,6 @@ class Lookup(ScoreForm):
     def scale_units(self, weight: Floats) -> ScoreForm:
         return replace(self, weight=multiply_contributions(self.weight, np.repeat(weight, np.diff(self.offsets) + 1)))
 
-    def to_export_dict(self) -> dict[str, Any]:
-        return {"rule": "levels", "sizes": np.diff(self.offsets), "table": self.weight.T}
-
 
 @dataclass(frozen=True, eq=False)
 class PerTokenForm(ScoreForm):
@@ -304,9 +261,6 @@ class PerTokenForm(ScoreForm):
             weight=multiply_contributions(self.weight, weight),
         )
 
-    def to_export_dict(self) -> dict[str, Any]:
-        return self.distribution.to_export_dict()
-
 
 @dataclass(frozen=True, eq=False)
 class UnavailableForm(ScoreForm):
@@ -325,9 +279,6 @@ class UnavailableForm(ScoreForm):
 
     def scale_units(self, weight: Floats) -> ScoreForm:
         return self
-
-    def to_export_dict(self) -> dict[str, Any]:
-        return self._refuse()
 
     def _refuse(self) -> Any:
         raise InputError(f"this score cannot be written out: {self.reason}")

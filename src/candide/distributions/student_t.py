@@ -7,7 +7,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, make_contiguous, mask_absent, to_dense_floats
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import StudentLog
+from candide.distributions.score_expression import Expression, log1p, parameter, square, zero_if_missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +62,10 @@ class StudentT(Distribution):
     def parameters(self) -> dict[str, NDArray]:
         return {"df": self.df, "loc": self.loc, "scale": self.scale}
 
-    def form(self) -> "StudentLog":
-        from candide.distributions.score_form import StudentLog
-
+    def score_expression(self, x: Expression) -> Expression:
         loc, inv_scale, df, log_norm = self._kernel_arrays
-        return StudentLog(log_norm, loc, 1.0 / inv_scale, df, 0.5 * (df + 1))
+        z = square(x - parameter("loc", loc), parameter("inverse", inv_scale)) / parameter("df", df)
+        return zero_if_missing(x, parameter("constant", log_norm) + log1p(parameter("slope", -0.5 * (df + 1)), z))
 
     def arrays(self) -> dict[str, NDArray]:
         return {"df": self.df, "loc": self.loc, "scale": self.scale}

@@ -26,6 +26,7 @@ from candide.distributions.arrays import (
 )
 from candide.distributions.base import Distribution, symmetric_divergence
 from candide.distributions.documents import DocumentDistribution, TokenCells
+from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import COUNT_MODES, Tokens, score_documents
 from candide.errors import InputError
 from candide.kernels import text as kernel
@@ -132,10 +133,12 @@ class TokenScores(DocumentDistribution):
         constant = np.zeros(self.n_classes) if self.constant is None else self.constant
         return PerTokenForm(constant[:, None], weight.T, distribution=self, count_mode=self.count_mode)
 
-    def to_export_dict(self) -> dict[str, Any]:
-        held = {name: getattr(self, name) for name in ("unit", "common", "scale", "constant", "only_known")}
-        known = {name: array for name, array in held.items() if array is not None}
-        return {"rule": "terms", **self._export_tokens(), "shared": self.shared, "manner": self.count_mode, **known}
+    def score_expression(self, x: Expression, **parameters: Any) -> Expression:
+        arrays = {name: getattr(self, name) for name in ("unit", "common", "scale", "constant", "only_known")}
+        given = {name: array for name, array in arrays.items() if array is not None}
+        return joint(
+            "tokens", **self._export_tokens(), shared=self.shared, count_mode=self.count_mode, **given, **parameters
+        )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         """Documents of ``mean_length`` words in no order: the model says nothing of lengths and orders."""

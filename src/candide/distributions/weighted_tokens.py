@@ -11,7 +11,7 @@ much less; 0 is naive Bayes, 1/2 the growth of a sum of chance. What comes out i
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,11 @@ from candide.distributions.arrays import (
 )
 from candide.distributions.base import Distribution
 from candide.distributions.documents import DocumentDistribution, TokenCells
+from candide.distributions.score_expression import Expression
 from candide.distributions.token_scores import TokenScores
 from candide.encoding.tokens import Tokens, score_documents
 from candide.errors import InputError
 from candide.kernels.text_reference import occurrence_weights
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import UnavailableForm
 
 _POWER_RULE = ArrayRule("a number from 0 to 1", lambda a: (a >= 0) & (a <= 1))
 
@@ -128,14 +126,9 @@ class WeightedTokens(DocumentDistribution):
         """Of each class the terms that say most for it, as the shares that the law behind gives them."""
         return self.base.describe_weighted(self.weight, max_rows)
 
-    def form(self) -> "UnavailableForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
-
-    def to_export_dict(self) -> dict[str, Any]:
-        silent = {} if self.unknown_scores is None else {"silent": self.unknown_scores}
-        return {**self.base.to_export_dict(), "heard": self.weight, "power": self.power, **silent}
+    def score_expression(self, x: Expression) -> Expression:
+        unknown = {} if self.unknown_scores is None else {"unknown_scores": self.unknown_scores}
+        return self.base.score_expression(x, token_weights=self.weight, power=self.power, **unknown)
 
     @property
     def inner_distribution(self) -> Distribution:

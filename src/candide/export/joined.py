@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 EXPORT_MARKER = "A model exported by Candide. Made by a program: export it again instead of changing it."
-SCORER_MODULES = ("numbers", "values", "texts", "reads", "rules", "policy", "model")  # each needs those before it
+SCORER_MODULES = ("numbers", "values", "texts", "reads", "operations", "policy", "model")  # each needs those before it
 _IMPORT = re.compile(r'^import \{.*?\} from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
 

@@ -10,8 +10,8 @@ to the last bit; of what is not finite the name stands in a string, for JSON has
 (['format', 'classes', 'log_prior', 'columns', 'scores', 'reads', 'parts'], ['lavender', 'sage', 'thyme'])
 >>> found["columns"][3]
 {'name': 'soil', 'kind': 'level', 'levels': ['chalk', 'clay', 'sand']}
->>> [(part["rule"], part["reads"]) for part in found["parts"]]
-[('student', [0, 1]), ('negative_binomial', [2]), ('levels', [3, 4])]
+>>> [(part["score"][-1], part["reads"]) for part in found["parts"]][2]
+(['lookup'], [3, 4])
 """
 
 import base64

@@ -17,9 +17,8 @@ from candide.engines.batches import Scan, batch_size, iterate_columns
 from candide.engines.duckdb.source import DuckDBSource
 from candide.engines.reading import ReadOptions
 from candide.engines.sql import count as sql
-from candide.engines.sql.column import SourceColumn
 from candide.engines.sql.dialect import Expr
-from candide.engines.sql.source import fold_column, select_sql
+from candide.engines.sql.source import SourceColumn, fold_column, select_sql
 from candide.engines.sql.statistics import SQL_TALLY_KINDS
 from candide.model.plan import Plan, PlanPart
 

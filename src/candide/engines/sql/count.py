@@ -25,9 +25,8 @@ from candide.data.labels import Labels, is_absent, is_missing_label
 from candide.data.value_matching import parse_levels
 from candide.encoding import LevelEncoding
 from candide.engines.base import CountResult, LabelledSource, PreparedSource
-from candide.engines.sql.column import SourceColumn
 from candide.engines.sql.dialect import Dialect, Expr, number_literal
-from candide.engines.sql.source import SqlSource, fold_column, project_expressions
+from candide.engines.sql.source import SourceColumn, SqlSource, fold_column, project_expressions
 from candide.engines.sql.statistics import get_statistic, levels_key, seen_levels
 from candide.errors import InputError, SumTooLargeError
 from candide.model.counts import ModelCounts

@@ -26,9 +26,9 @@ from sqlglot.errors import SqlglotError
 
 from candide.data.text_formats import parse_plain_numbers
 from candide.engines.base import LabelledSource, PreparedSource
-from candide.engines.sql.column import SourceColumn
 from candide.engines.sql.count import MAX_GROUPING_SETS, PartColumns, project_rows, query_columns, weight_totals
 from candide.engines.sql.dialect import ANY_NUMBER, Dialect, Expr, call_function
+from candide.engines.sql.source import SourceColumn
 from candide.engines.sql.statistics import get_statistic
 from candide.errors import InputError
 

@@ -25,10 +25,10 @@ from candide.data.labels import is_missing_label
 from candide.data.value_identity import parse_value, to_plain_value
 from candide.data.value_matching import parse_levels
 from candide.engines.base import CountResult, LabelledSource, PreparedSource
-from candide.engines.sql.column import SourceColumn
 from candide.engines.sql.count import PartColumns, check_weights, make_fold_counts, query_columns
 from candide.engines.sql.offline_cells import CSV_REMEDY, RERUN_REMEDY, read_cells
 from candide.engines.sql.offline_query import CLASS, HEADER, LEVEL, MISSING, NUMBERS, PLAN, UNLABELLED
+from candide.engines.sql.source import SourceColumn
 from candide.engines.sql.statistics import get_statistic, levels_key
 from candide.errors import InputError
 

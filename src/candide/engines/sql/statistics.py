@@ -19,8 +19,8 @@ from sqlglot import exp
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.encoding import EncodedColumn
-from candide.engines.sql.column import SourceColumn
 from candide.engines.sql.dialect import Dialect, Expr, number_literal
+from candide.engines.sql.source import SourceColumn
 from candide.errors import InputError
 from candide.model.plan import PlanPart
 from candide.tally import LevelTally, Moments, Sums, Tally, TallySpec

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from candide.errors import InputError
 from candide.export.joined import EXPORT_MARKER
 from candide.export.onnx.graph import ROWS_DIMENSION, Graph, Tensor
+from candide.export.onnx.operations import add_score
 from candide.export.onnx.reads import OUTPUT_NAMES, READERS, OnnxColumn, prototype_similarity
-from candide.export.onnx.rules import RULES
 from candide.export.parameters import export_parameters
 from candide.export.scorer.numbers import decode_numbers
 from candide.model.fitted import FittedModel
@@ -71,7 +71,7 @@ def _scores(graph: Graph, found: dict[str, Any], columns: list[OnnxColumn]) -> T
     for part in found["parts"]:
         x = graph.concat([reads[i] for i in part["reads"]])
         x = prototype_similarity(graph, part["together"], x) if "together" in part else x
-        terms = RULES[part["rule"]](graph, part, x, k)  # (row, feature, class)
+        terms = add_score(graph, part, x, k)  # (row, feature, class)
         if (weight := np.array(decode_numbers(part.get("weight", [])))).size:
             terms = graph.where((weight != 0)[:, None], terms * weight[:, None], 0.0)
         total = terms.sum(1) + total

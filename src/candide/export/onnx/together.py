@@ -17,8 +17,9 @@ from candide.export.scorer.numbers import decode_numbers, lower_triangles
 _LOG_2PI = math.log(2 * math.pi)
 
 
-def joint_rule(graph: Graph, part: dict[str, Any], x: Tensor, k: int) -> Tensor:
-    """(row, column, class) terms of numbers (row, column)."""
+def conditional(graph: Graph, part: dict[str, Any], rows: Tensor, k: int, numbers: Tensor) -> Tensor:
+    """(row, column, class) contributions of numbers (row, column, 1)."""
+    x = graph.op("Squeeze", numbers, np.array([2]))
     loc, factor = np.array(decode_numbers(part["loc"])).reshape(k, -1), np.array(decode_numbers(part["factor"]))
     varies = ~np.array(part["constant"], bool)
     unit, matrix = _standardize(_symmetric(lower_triangles(decode_numbers(part["matrix"]), len(varies))), varies)

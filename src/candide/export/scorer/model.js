@@ -17,7 +17,7 @@
 import { interpolate, logSumExp, normalised, numbers } from "./numbers.js";
 import { decision, largest } from "./policy.js";
 import { likeness, READS } from "./reads.js";
-import { RULES } from "./rules.js";
+import { compileScore } from "./operations.js";
 import { Levels, NUMBER } from "./values.js";
 
 const FORMAT = 2;
@@ -26,14 +26,13 @@ const FORMAT = 2;
 function partOf(part, reads, k) {
   const own = part.reads.map((i) => reads[i]);
   const like = part.together && likeness(part.together);
-  const rule = RULES[part.rule](part, k);
+  const score = compileScore(part, k);
   const weight = part.weight && numbers(part.weight);
   return (row) => {
     let x = [];
     for (const { name, read } of own) read(valueOf(row, name), x);
     if (like) x = like(x);
-    const out = new Float64Array(part.features * k);
-    rule(x, out);
+    const out = score(x);
     const weighed = (term, w) => (w === 0 ? 0 : term * w);
     return weight ? out.map((term, i) => weighed(term, weight[Math.floor(i / k)])) : out;
   };

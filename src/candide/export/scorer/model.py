@@ -5,8 +5,8 @@ probabilities, as Candide has them. A row is a dictionary of values by column; N
 
 >>> number = {"format": 2, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
 ...     "columns": [{"name": "x", "kind": "number"}], "reads": [{"column": 0, "read": "number"}],
-...     "parts": [{"reads": [0], "features": 1, "voices": [{"columns": [0]}], "rule": "normal",
-...         "loc": [1, 3], "inverse": [1, 1], "constant": [0, 0]}]}
+...     "parts": [{"reads": [0], "features": 1, "voices": [{"columns": [0]}], "loc": [1, 3],
+...         "score": [["subtract", "x", "loc"], ["square", "#0", 1], ["multiply", "#1", -0.5]]}]}
 >>> found = load(number).score({"x": "2.5"})
 >>> found["label"], [round(p, 3) for p in found["probabilities"]], found["voices"][0]["contributions"]
 ('top', [0.269, 0.731], [-1.125, -0.125])
@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from candide.export.scorer.numbers import decode_numbers, interpolate, log_normalize, log_sum_exp
+from candide.export.scorer.operations import compile_score
 from candide.export.scorer.policy import make_decision_rule
 from candide.export.scorer.reads import READERS, prototype_similarity
-from candide.export.scorer.rules import RULES
 from candide.export.scorer.values import NUMBER, LevelLookup
 
 FORMAT = 2
@@ -83,7 +83,7 @@ class ExportedModel:
 
     def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Contributions]:
         """What a part says of a row, weighted."""
-        own, rule = [reads[i] for i in part["reads"]], RULES[part["rule"]](part, len(self.classes))
+        own, rule = [reads[i] for i in part["reads"]], compile_score(part, len(self.classes))
         like = prototype_similarity(part["together"]) if "together" in part else list
         weight = decode_numbers(part.get("weight", []))
 

@@ -1,6 +1,6 @@
 // How values are read: a number, a code (-1 absent, the number of levels for a new one), scores or a text.
 
-import { below, cholesky, interpolate, numbers, solve, sum } from "./numbers.js";
+import { below, cholesky, interpolate, numbers, solve } from "./numbers.js";
 import { termsOf } from "./texts.js";
 import { ABSENT, numberOf, placeOf, textOf } from "./values.js";
 
@@ -48,7 +48,12 @@ export function likeness(read) {
   const rows = numbers(read.rows);
   const p = rows.length / read.n;
   const typical = Array.from({ length: read.n }, (_, m) => rows.subarray(m * p, (m + 1) * p));
-  const like = (a, b) => Math.exp((-0.5 / read.reach ** 2) * sum(a.map((one, j) => (one - b[j]) ** 2)));
+  const factor = -0.5 / read.reach ** 2;
+  const like = (a, b) => {
+    let square = 0;
+    for (let j = 0; j < p; j += 1) square += (a[j] - b[j]) ** 2;
+    return Math.exp(factor * square);
+  };
   const among = typical.flatMap((a, i) => [...typical.slice(0, i).map((b) => like(a, b)), 1 + read.blur]);
   const root = cholesky(among, read.n);
   const scale = Math.sqrt(read.n);

@@ -77,7 +77,7 @@ def prototype_similarity(read: dict[str, Any]) -> Callable[[list[float]], list[f
     typical, factor, scale = split_rows(held, len(held) // read["n"]), -0.5 / read["reach"] ** 2, math.sqrt(read["n"])
 
     def like(a: list[float], b: list[float]) -> float:
-        return math.exp(factor * sum((x - y) ** 2 for x, y in zip(a, b, strict=True)))
+        return math.exp(factor * math.dist(a, b) ** 2)
 
     root = cholesky([[*(like(a, b) for b in typical[:i]), 1.0 + read["blur"]] for i, a in enumerate(typical)])
     return lambda scores: [one * scale for one in solve_lower(root, [like(one, scores) for one in typical])]

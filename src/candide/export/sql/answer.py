@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from candide.export.scorer.numbers import decode_numbers, split_rows
-from candide.export.sql.expressions import IMPOSSIBLE_SCORE, guarded_exp, sum_of
+from candide.export.sql.expressions import IMPOSSIBLE_SCORE, guarded_exp, largest_of, sum_of
 from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import count_edges_below, line_segments
 from candide.export.sql.scoring import ScoringQuery
 
-_MAX_ARGUMENTS = 50  # arguments of one function
 _MAX_LOG_ODDS = 700.0  # log-odds
 
 
@@ -51,19 +50,6 @@ def _total(layers: Layers, terms: Sequence[str]) -> str:
 def _normalize(layers: Layers, weights: Sequence[str]) -> list[str]:
     total = layers.add_value(sum_of(weights))
     return [layers.add_value(f"{share} / {total}") for share in weights]
-
-
-def largest_of(layers: Layers, names: Sequence[str], smallest: bool = False) -> str:
-    """The name of the largest of some numbers, or of the least."""
-    of = layers.dialect.least_of if smallest else layers.dialect.greatest_of
-    while len(names) > 1:
-        names = [
-            layers.add_value(
-                of(*names[at : at + _MAX_ARGUMENTS]) if len(names[at : at + _MAX_ARGUMENTS]) > 1 else names[at]
-            )
-            for at in range(0, len(names), _MAX_ARGUMENTS)
-        ]
-    return names[0]
 
 
 def _calibrate(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from candide.export.scorer.numbers import cholesky, decode_numbers, lower_triangles, split_rows
-from candide.export.sql.expressions import guarded_exp, log1p, sum_of
+from candide.export.sql.expressions import guarded_exp, sum_of
 from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import KnownLevels
 from candide.export.sql.scoring import ScoringQuery
@@ -51,33 +51,18 @@ class _Levels:
 Features = list[_Number | _Levels]
 
 
-def add_discriminants(scoring: ScoringQuery, part: Part) -> None:
-    """Scores under normal laws of one covariance, and of one a class."""
-    n, weight = decode_numbers(part["rows"]), decode_numbers(part.get("weight", [])) or [1.0] * part["features"]
-    features, p = _features(scoring, part), len(decode_numbers(part["means"])) // scoring.n_classes
-    before = np.eye(p)
+def distance(scoring: ScoringQuery, part: Part, name: str) -> list[list[str]]:
+    """|R x - mean|^2 of each class."""
+    means = np.array(decode_numbers(part[f"{name}_means"])).reshape(scoring.n_classes, -1)
+    triangles = lower_triangles(decode_numbers(part[f"{name}_roots"]), means.shape[1])
+    features, before = _features(scoring, part), np.eye(means.shape[1])
     if "together" in part:
         features, before = _prototype_similarity(scoring, part["together"], features)
-    factor = [one / (one + 1) for one in n]
-    if weight[0]:
-        root, means = (
-            _lower_triangle(lower_triangles(decode_numbers(part["root"]), p)[0]),
-            np.array(split_rows(decode_numbers(part["means"]), p)),
-        )
-        away, unit = _distances(scoring, features, root @ before, means), 2 * math.sqrt(p)
-        each = zip(factor, away, strict=True)
-        terms = [f"{format_number(p * math.log(f) / unit)} - {format_number(f / unit)} * {one}" for f, one in each]
-        _add_guarded(scoring, terms, n, weight[0])
-    if part.get("roots") and weight[1]:
-        roots = [_lower_triangle(one) @ before for one in lower_triangles(decode_numbers(part["roots"]), p)]
-        centres, layers = np.array(split_rows(decode_numbers(part["centres"]), p)), scoring.layers
-        terms = []
-        for c, (root, centre, f) in enumerate(zip(roots, centres, factor, strict=True)):
-            size = _squares(scoring, features, root, -root @ centre)
-            peak, exponent = float(part["peak"][c]), float(part["exponent"][c]) / math.sqrt(p)
-            q = layers.add_value(f"{format_number(f)} * {layers.add_value(size)}")
-            terms.append(f"{format_number(peak)} - {format_number(exponent)} * {log1p(layers, q, exponent)}")
-        _add_guarded(scoring, terms, n, weight[1])
+    roots = [_lower_triangle(triangle) @ before for triangle in triangles]
+    if len(roots) == 1:
+        return [_distances(scoring, features, roots[0], means)]
+    each = zip(roots, means, strict=True)
+    return [[scoring.layers.add_value(_squares(scoring, features, root, -mean)) for root, mean in each]]
 
 
 def _features(scoring: ScoringQuery, part: Part) -> Features:
@@ -163,25 +148,6 @@ def _squares(scoring: ScoringQuery, features: Features, root: Matrix, constant: 
         )
         terms.append(f"{z} * {z}")
     return sum_of(terms)
-
-
-def _add_guarded(scoring: ScoringQuery, contributions: Sequence[str], n: Sequence[float], weight: float) -> None:
-    """Terms where the next row may be as a row of any class. What all classes have in common is left out."""
-    layers = scoring.layers
-    names = [layers.add_value(term) for term in contributions]
-    top = layers.add_value(layers.dialect.greatest_of(*names) if len(names) > 1 else names[0])
-    less = [layers.add_value(f"{name} - {top}") for name in names]
-    shares = [
-        layers.add_value(f"{format_number(rows)} * ({guarded_exp(one)})") for rows, one in zip(n, less, strict=True)
-    ]
-    any_class = layers.add_value(f"({sum_of(shares)}) / {format_number(sum(n))}")
-    log = layers.dialect.log_function
-    scoring.add_terms(
-        [
-            f"{format_number(weight)} * ({log}({one} + {any_class}) - {format_number(math.log(rows + 1))})"
-            for one, rows in zip(shares, n, strict=True)
-        ]
-    )
 
 
 def _lower_triangle(triangle: Sequence[Sequence[float]]) -> Matrix:

@@ -20,12 +20,14 @@ _MAX_SQUARABLE, _MIN_SQUARABLE = (
     1e138,
     1e-150,
 )  # what is farther cannot be, for its square is as large; the square of what is nearer is 0
+MAX_FINITE_SQUARE = 1.34e154  # the square of a larger number is infinite
 _MAX_FACTOR, MIN_POSITIVE = 1e260, 1e-290  # between them a number can be multiplied and be possible
 _MAX_PRODUCT = 1e30  # up to here eight numbers can be multiplied; beyond it 1 + x is x
 _MIN_EXPONENT = (
     -600.0
 )  # below it an exponential is 0: exp(-600) is 1e-261, and can still be multiplied with small numbers
 _MAX_SUMMANDS = 40  # of a sum in one row of brackets: databases limit how deep an expression may be
+_MAX_ARGUMENTS = 50  # of one function
 _MAX_DIRECT = 1e4  # up to this factor the error of log(1 + q), 1e-16, stays below 1e-12
 _STIRLING_FROM = 16  # from here on Stirling's series is accurate
 
@@ -38,6 +40,19 @@ def sum_of(summands: Sequence[str]) -> str:
     return sum_of([f"({sum_of(summands[at : at + size])})" for at in range(0, len(summands), size)])
 
 
+class Square(str):
+    """SQL for (difference factor)^2 / divisor, which a logarithm spells differently."""
+
+    difference: str
+    factor: float
+    divisor: float
+
+    def __new__(cls, text: str, difference: str, factor: float, divisor: float) -> "Square":
+        out = super().__new__(cls, text)
+        out.difference, out.factor, out.divisor = difference, factor, divisor
+        return out
+
+
 def square_of(layers: Layers, x: str, factor: float, farthest: float = _MAX_SQUARABLE) -> str:
     """The name of (f x)^2: of what is too far the negative of what cannot be, and 0 of what is too near."""
     name, size = layers.add_value(x), max(abs(factor), 1e-150)
@@ -47,11 +62,21 @@ def square_of(layers: Layers, x: str, factor: float, farthest: float = _MAX_SQUA
     return layers.add_value(f"CASE {cases} WHEN {name} IS NOT NULL THEN 0e0 END")
 
 
-def clamp(layers: Layers, x: str) -> str:
-    """The name of a number that can be multiplied; between classes a larger one would say no more."""
-    most, least = format_number(_MAX_FACTOR), format_number(MIN_POSITIVE)
-    cases = f"WHEN {x} > {most} THEN {most} WHEN {x} < -{most} THEN -{most} WHEN ABS({x}) < {least} THEN 0e0"
-    return layers.add_value(f"CASE {cases} ELSE {x} END")
+def clip(layers: Layers, x: str, low: float, high: float) -> str:
+    """The name of a number from ``low`` to ``high`` that can be multiplied; a larger one would not change the score."""
+    name, least = layers.add_value(x), format_number(MIN_POSITIVE)
+    top, bottom = format_number(min(high, _MAX_FACTOR)), format_number(max(low, -_MAX_FACTOR))
+    cases = f"WHEN {name} > {top} THEN {top} WHEN {name} < {bottom} THEN {bottom} WHEN ABS({name}) < {least} THEN 0e0"
+    return layers.add_value(f"CASE {cases} ELSE {name} END")
+
+
+def largest_of(layers: Layers, names: Sequence[str], smallest: bool = False) -> str:
+    """The name of the largest of some numbers, or of the least."""
+    of = layers.dialect.least_of if smallest else layers.dialect.greatest_of
+    while len(names) > 1:
+        groups = [names[at : at + _MAX_ARGUMENTS] for at in range(0, len(names), _MAX_ARGUMENTS)]
+        names = [layers.add_value(of(*group) if len(group) > 1 else group[0]) for group in groups]
+    return names[0]
 
 
 def guarded_exp(x: str, least: float = _MIN_EXPONENT) -> str:

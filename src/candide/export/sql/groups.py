@@ -5,7 +5,7 @@ more columns none may be missing: a row in which one is has no prediction.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
@@ -22,20 +22,18 @@ _MIN_SQUARABLE, _MAX_SQUARABLE = "1e-140", "1e120"
 MAX_OPTIONAL_COLUMNS = 6  # columns whose values may be missing: 2**6 ways to be
 
 
-def add_joint_rule(scoring: ScoringQuery, part: Part, of_number: Callable[[str], str] = lambda x: x) -> None:
-    """One term a class: the terms of the columns given those before them, added up."""
+def conditional(scoring: ScoringQuery, part: Part, numbers: list[list[str]]) -> list[list[str]]:
+    """The contributions of the columns given those before them, added up: one of the first column, 0 of the others."""
     columns = [scoring.columns[scoring.reads[read]["column"]].name for read in part["reads"]]
-    weight = set(decode_numbers(part.get("weight", [1.0])))
-    if len(weight) > 1:
+    if len(set(decode_numbers(part.get("weight", [])))) > 1:
         what = "cannot be exported to SQL: columns modelled together have weights that differ"
         raise InputError(what, column=columns, remedy="export it to python or js")
     law = _GroupDistribution(part, scoring.n_classes)
-    x = {j: of_number(scoring.number(part["reads"][j])) for j in range(law.p) if not part["constant"][j]}
+    x = {j: scoring.layers.add_value(numbers[j][0]) for j in range(law.p) if not part["constant"][j]}
     if len(x) > MAX_OPTIONAL_COLUMNS:
         scoring.complete_groups.append([columns[j] for j in x])
     group = _ColumnGroup(scoring, law, x)
-    [w] = weight
-    scoring.add_terms([f"{format_number(w)} * ({group.term(c)})" for c in range(scoring.n_classes)])
+    return [[group.term(c) for c in range(scoring.n_classes)]] + [["0e0"] * scoring.n_classes for _ in columns[1:]]
 
 
 class _GroupDistribution:

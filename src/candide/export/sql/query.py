@@ -22,7 +22,7 @@ from candide.export.joined import EXPORT_MARKER
 from candide.export.parameters import export_parameters
 from candide.export.sql.answer import add_decision, add_probabilities
 from candide.export.sql.layers import Layers, format_number
-from candide.export.sql.rules import RULES
+from candide.export.sql.operations import add_score
 from candide.export.sql.scoring import ScoringQuery
 from candide.model.fitted import FittedModel
 
@@ -44,7 +44,7 @@ def write_select(fitted: FittedModel, *, dialect: str = "", table: str = "", kep
     kept = [layers.add_read(layers.column(name)) for name in kept_columns]
     scoring = ScoringQuery(layers, found)
     for part in found["parts"]:
-        RULES[part["rule"]](scoring, part)
+        add_score(scoring, part)
     p, clear = add_probabilities(scoring)
     label = add_decision(scoring, p, clear, [_label(value, target) for value in found["classes"]])
     issue_warnings(_notes(scoring))

@@ -14,7 +14,7 @@ is held; the row is taken out of its class and of the centre exactly, by downdat
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,14 +31,21 @@ from candide.distributions.arrays import (
     read_optional_array,
 )
 from candide.distributions.base import Distribution
+from candide.distributions.score_expression import (
+    Expression,
+    class_max,
+    class_sum,
+    distance,
+    exp,
+    log,
+    log1p,
+    parameter,
+    stack,
+)
 from candide.errors import InputError
 from candide.numerics import gammaln
 from candide.tally import CoMoments
 from candide.tally.base import divide_or_zero
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import ScoreForm
-
 
 _MEAN_PRIOR_ROWS = 0.1  # rows that the overall mean counts for in the mean of a class
 _MIN_DETERMINANT_SHARE = 1e-3  # of a determinant left without a row: below this the other rows determine nothing
@@ -124,19 +131,26 @@ class DiscriminantScores(Distribution):
         """The mean score of each column in each class."""
         return {"mean": self.means}
 
-    def form(self) -> "ScoreForm":
-        from candide.distributions.score_form import UnavailableForm
+    def score_expression(self, x: Expression) -> Expression:
+        k, p = self.means.shape
+        factor, unit = self.rows / (self.rows + 1.0), 2 * np.sqrt(p)
+        linear = parameter("linear", p * np.log(factor) / unit) - parameter("linear_slope", factor / unit) * distance(
+            "shared", self.root, self.means @ self.root.T
+        )
+        scores = [linear]
+        if (spread := self.class_covariances) is not None:
+            peak = quadratic_contribution(np.zeros(k), self.rows, spread.log_det, spread.df, p)
+            own = distance("own", spread.root, np.einsum("cij,cj->ci", spread.root, self.means))
+            slope = parameter("quadratic_slope", -0.5 * (spread.df + 1.0) / np.sqrt(p))
+            scores.append(parameter("quadratic", peak) + log1p(slope, parameter("factor", factor) * own))
+        return stack(*map(self._guarded, scores))
 
-        return UnavailableForm("columns speak together, by their normal scores; use NaiveBayes or GaussianBayes")
-
-    def to_export_dict(self) -> dict[str, Any]:
-        """Means whitened by the common root; the lower halves of the triangular roots."""
-        p, lower = self.means.shape[1], np.tril_indices(self.means.shape[1])
-        out = {"rule": "discriminants", "means": self.means @ self.root.T, "rows": self.rows, "root": self.root[lower]}
-        if (own := self.class_covariances) is not None:
-            out |= {"centres": self.means, "roots": own.root[:, *lower], "exponent": 0.5 * (own.df + 1.0)}
-            out["peak"] = quadratic_contribution(np.zeros(self.n_classes), self.rows, own.log_det, own.df, p)
-        return out
+    def _guarded(self, score: Expression) -> Expression:
+        """As ``guard_outliers``."""
+        largest = class_max(score)
+        p = parameter("rows", self.rows) * exp(score - largest)
+        any_class = class_sum(p) / float(self.rows.sum())
+        return log(p + any_class) - parameter("log_rows", np.log(self.rows + 1.0)) + largest
 
     def arrays(self) -> dict[str, NDArray]:
         out = {"means": self.means, "rows": self.rows, "root": self.root}

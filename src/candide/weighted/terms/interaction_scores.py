@@ -12,7 +12,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,9 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.distributions.arrays import FINITE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, LevelScores, multiply_contributions
+from candide.distributions.score_expression import Expression, joint
 from candide.kernels import threads
 from candide.tally.cells import CellLayout, CellTally
-
-if TYPE_CHECKING:
-    from candide.distributions.score_form import ScoreForm
 
 MARGIN_ROWS = 10.0  # m: rows that the product of the margins counts for in a cell
 UNIFORM_ROWS = 1.0  # rows that the uniform distribution counts for in a margin
@@ -97,19 +95,15 @@ class InteractionScores(Distribution):
         names = [" & ".join(map(str, self.layout.levels[:, own][:, i].tolist())) for i in order]
         return names, table[order]
 
-    def form(self) -> "ScoreForm":
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm("columns speak together; use NaiveBayes")
-
-    def to_export_dict(self) -> dict[str, Any]:
-        """Cells that a class never shows share one value: that value once, and a mask of the other cells."""
+    def score_expression(self, x: Expression) -> Expression:
+        """A class gives all cells of a set that it never had one score: that once, and the cells that differ."""
         columns, sizes = self.layout.arrays
-        held = {"rule": "cells", "order": self.layout.order, "sets": columns, "sizes": sizes}
-        own = np.split(self.table, self.layout.offsets[1:-1])
-        usual = np.array([[_most_frequent(values) for values in cells.T] for cells in own])
+        tables = np.split(self.table, self.layout.offsets[1:-1])
+        usual = np.array([[_most_frequent(values) for values in cells.T] for cells in tables])
         odd = self.table != np.repeat(usual, np.diff(self.layout.offsets), axis=0)
-        return {**held, "usual": usual, "odd": np.packbits(odd, bitorder="little").tobytes(), "table": self.table[odd]}
+        bits = np.packbits(odd, bitorder="little").tobytes()
+        sets = {"order": self.layout.order, "sets": columns, "sizes": sizes}
+        return joint("cells", **sets, usual=usual, odd=bits, table=self.table[odd])
 
     def arrays(self) -> dict[str, NDArray]:
         """The sets follow from the plan, and are not kept."""

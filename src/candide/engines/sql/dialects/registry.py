@@ -1,4 +1,4 @@
-"""The dialects by name, each imported when it is first asked for; none of them imports a driver.
+"""The dialects by name; each is imported when it is first needed, and none imports a driver.
 
 >>> get_dialect("snowflake").name, list(DIALECTS)[:3]
 ('snowflake', ['bigquery', 'clickhouse', 'duckdb'])
@@ -11,6 +11,7 @@ from candide.registry import Registry
 
 if TYPE_CHECKING:
     from candide.engines.sql.dialect import Dialect
+
 
 DIALECTS: "Registry[Dialect]" = Registry(
     "candide.engines.sql.dialects",

@@ -1,0 +1,218 @@
+"""The operations of score expressions as SQL: values are (feature, class) lists of expressions and numbers."""
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from candide.errors import InputError
+from candide.export.scorer.numbers import decode_numbers, split_rows
+from candide.export.scorer.operations import ELEMENTWISE
+from candide.export.sql.blocks import distance
+from candide.export.sql.expressions import (
+    MAX_FINITE_SQUARE,
+    Square,
+    clip,
+    guarded_exp,
+    largest_of,
+    log1p,
+    log_rising,
+    square_of,
+    sum_of,
+)
+from candide.export.sql.groups import conditional
+from candide.export.sql.layers import Layers, format_number
+from candide.export.sql.scoring import ScoringQuery
+
+Part = dict[str, Any]
+Cell = Any  # SQL, or a number
+Value = list[list[Cell]]  # (feature, class); of one feature where it holds for all
+
+
+def add_score(scoring: ScoringQuery, part: Part) -> None:
+    """Add the contributions of a part, weighted, to the classes."""
+    k, values = scoring.n_classes, {}
+    uses = Counter(name for _, *names in part["score"] for name in names)
+    if uses["x"]:
+        values["x"] = [[scoring.number(read)] * k for read in part["reads"]]
+    for i, (operation, *names) in enumerate(part["score"]):
+        if operation in TABLES:
+            return TABLES[operation](scoring, part)
+        if operation in JOINT:
+            out = JOINT[operation](scoring, part, *(values.get(name, name) for name in names))
+        elif operation in REDUCTIONS:
+            out = REDUCTIONS[operation](scoring, *(values[name] for name in names))
+        else:
+            out = _elementwise(scoring, operation, [_value(scoring, part, values, name) for name in names])
+        if uses[f"#{i}"] > 1 and operation not in CONDITIONS:
+            out = [[scoring.layers.add_value(one) if type(one) is str else one for one in row] for row in out]
+        values[f"#{i}"] = out
+    for weight, row in zip(feature_weights(part), out, strict=True):
+        if weight:
+            scoring.has_impossible |= any(one == -math.inf for one in row)
+            scoring.add_terms([weight_term(_text(one), weight) for one in row])
+    return None
+
+
+def _value(scoring: ScoringQuery, part: Part, values: dict[str, Value], name: Any) -> Value:
+    if name in values:
+        return values[name]
+    return split_rows(decode_numbers(part[name]), scoring.n_classes) if name in part else [[float(name)]]
+
+
+def _elementwise(scoring: ScoringQuery, operation: str, values: list[Value]) -> Value:
+    n = max(map(len, values))
+    of, layers = OPERATIONS[operation], scoring.layers
+
+    def apply(*cells: Cell) -> Cell:
+        if not any(isinstance(cell, str) for cell in cells):
+            return ELEMENTWISE[operation](*cells)
+        scoring.has_impossible |= operation == "square" or any(cell in (math.inf, -math.inf) for cell in cells)
+        return of(layers, *cells)
+
+    rows = [[_repeat(value[min(j, len(value) - 1)], scoring.n_classes) for value in values] for j in range(n)]
+    return [[apply(*cells) for cells in zip(*row, strict=True)] for row in rows]
+
+
+def _repeat(row: list[Cell], k: int) -> list[Cell]:
+    return row if len(row) == k else row * k
+
+
+def _text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else format_number(cell)
+
+
+def _infix(sign: str) -> Callable[[Layers, Cell, Cell], str]:
+    return lambda layers, a, b: f"({_text(a)} {sign} {_text(b)})"
+
+
+def _divide(layers: Layers, a: Cell, b: Cell) -> str:
+    text = f"({_text(a)} / {_text(b)})"
+    return Square(text, a.difference, a.factor, b) if isinstance(a, Square) else text
+
+
+def _log1p(layers: Layers, factor: float, x: str) -> str:
+    """factor log(1 + x), -inf where x is a square that is too large."""
+    if not isinstance(x, Square):
+        return f"({format_number(factor)} * {log1p(layers, x, factor)})"
+    difference, far = layers.add_value(x.difference), MAX_FINITE_SQUARE * math.sqrt(min(x.divisor, 1.0))
+    size = f"{square_of(layers, difference, x.factor, far)} / {format_number(x.divisor)}"
+    limit = format_number(min(far / x.factor, 1e300))
+    score = f"{format_number(factor)} * {log1p(layers, size, factor)}"
+    return f"CASE WHEN ABS({difference}) > {limit} THEN {format_number(-math.inf)} ELSE {score} END"
+
+
+def _where(layers: Layers, condition: Cell, yes: Cell, no: Cell) -> str:
+    if isinstance(condition, bool):
+        return yes if condition else no
+    return f"CASE WHEN {condition} THEN {_text(yes)} ELSE {_text(no)} END"
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": _infix("+"),
+    "subtract": _infix("-"),
+    "multiply": _infix("*"),
+    "divide": _divide,
+    "clip": clip,
+    "square": lambda layers, x, factor: Square(square_of(layers, x, factor), x, factor, 1.0),
+    "log": lambda layers, x: f"{layers.dialect.log_function}({x})",
+    "log1p": _log1p,
+    "exp": lambda layers, x: guarded_exp(layers.add_value(x)),
+    "log_rising": lambda layers, a, x: log_rising(layers, a, layers.add_value(x)),
+    "less": lambda layers, a, b: f"{_text(a)} < {_text(b)}",
+    "less_equal": lambda layers, a, b: f"{_text(a)} <= {_text(b)}",
+    "equal": lambda layers, a, b: f"{_text(a)} = {_text(b)}",
+    "is_missing": lambda layers, x: f"{x} IS NULL",
+    "where": _where,
+}
+CONDITIONS = ("less", "less_equal", "equal", "is_missing")
+REDUCTIONS: dict[str, Callable[..., Value]] = {
+    "sum": lambda scoring, x: [[scoring.layers.add_value(sum_of(cells)) for cells in zip(*x, strict=True)]],
+    "class_sum": lambda scoring, x: [[scoring.layers.add_value(sum_of(row))] * len(row) for row in x],
+    "class_max": lambda scoring, x: [[largest_of(scoring.layers, row)] * len(row) for row in x],
+    "stack": lambda scoring, *values: [row for value in values for row in value],
+}
+
+
+def feature_weights(part: Part) -> list[float]:
+    return decode_numbers(part.get("weight", [])) or [1.0] * part["features"]
+
+
+def weight_term(term: str, weight: float) -> str:
+    return term if weight == 1 else f"{format_number(weight)} * ({term})"
+
+
+def lookup(scoring: ScoringQuery, part: Part) -> None:
+    table, start = split_rows(decode_numbers(part["table"]), scoring.n_classes), 0
+    scoring.has_impossible |= any(math.isinf(one) for row in table for one in row)
+    for read, size, weight in zip(part["reads"], part["sizes"], feature_weights(part), strict=True):
+        own, start = table[start : start + size + 1], start + size + 1
+        if weight:
+            lookup = scoring.find_lookup(read)
+            codes = lookup.codes(scoring.reads[read])
+            by_class = zip(*([0.0] * scoring.n_classes if code < 0 else own[code] for code in codes), strict=True)
+            scoring.add_terms(
+                [lookup.column_of([weight * one if one else 0.0 for one in values]) for values in by_class]
+            )
+
+
+def cells(scoring: ScoringQuery, part: Part) -> None:
+    """Pairs and triples: a table of constants by the codes of their columns."""
+    sizes, order, k = part["sizes"], part["order"], scoring.n_classes
+    sets = [part["sets"][at : at + order] for at in range(0, len(part["sets"]), order)]
+    starts = [0]
+    for columns in sets:
+        starts.append(starts[-1] + math.prod(sizes[j] for j in columns))
+    odd, usual, values = (
+        base64.b64decode(part["odd"]),
+        split_rows(decode_numbers(part["usual"]), k),
+        iter(decode_numbers(part["table"])),
+    )
+    bits = (odd[i >> 3] >> (i & 7) & 1 for i in range(k * starts[-1]))
+    for columns, own, weight, (a, b) in zip(sets, usual, feature_weights(part), pairwise(starts), strict=True):
+        table = {at: [(next(bits), one) for one in own] for at in range(b - a)}
+        held = {
+            at: [weight * (next(values) if is_odd else one) for is_odd, one in row]
+            for at, row in table.items()
+            if any(is_odd for is_odd, _ in row)
+        }
+        if weight:
+            place = _cell_index(scoring, [part["reads"][j] for j in columns], [sizes[j] for j in columns])
+            _add_cells(scoring, place, held, [weight * one for one in own])
+
+
+def _cell_index(scoring: ScoringQuery, reads: list[int], sizes: list[int]) -> str:
+    """The place of a cell, NULL where one of its codes is none."""
+    place = ""
+    for read, size in zip(reads, sizes, strict=True):
+        lookup = scoring.find_lookup(read)
+        code = lookup.codes_of(lookup.codes(scoring.reads[read]), size)
+        place = f"({place}) * {size} + {code}" if place else code
+    return scoring.layers.add_value(place)
+
+
+def _add_cells(scoring: ScoringQuery, place: str, contributions: dict[int, list[float]], default: list[float]) -> None:
+    scoring.has_impossible |= any(math.isinf(one) for row in [*contributions.values(), default] for one in row)
+    elsewhere = [f"CASE WHEN {place} IS NULL THEN 0e0 ELSE {format_number(one)} END" for one in default]
+    if not contributions:
+        return scoring.add_terms(elsewhere)
+    table = scoring.layers.join_by_code(place, list(contributions), scoring.n_classes)
+    names = [table.numbers(values) for values in zip(*contributions.values(), strict=True)]
+    return scoring.add_terms([f"COALESCE({name}, {other})" for name, other in zip(names, elsewhere, strict=True)])
+
+
+def refuse_text(scoring: ScoringQuery, part: Part) -> None:
+    column = scoring.columns[scoring.reads[part["reads"][0]]["column"]].name
+    remedy = "export it to python or js, or fit it without this column"
+    raise InputError("cannot be exported to SQL: it is a text, scored word by word", column=column, remedy=remedy)
+
+
+JOINT: dict[str, Callable[..., Value]] = {"distance": distance, "conditional": conditional}
+TABLES: dict[str, Callable[[ScoringQuery, Part], None]] = {  # a whole score, with its weights in the tables
+    "lookup": lookup,
+    "cells": cells,
+    "tokens": refuse_text,
+    "polya": refuse_text,
+}
