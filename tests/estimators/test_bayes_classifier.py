@@ -30,7 +30,7 @@ def model():
     return cd.BayesClassifier().fit(*mixed(2000))
 
 
-def test_columns_that_tell_only_together_are_heard(model):
+def test_columns_that_predict_only_together_are_a_pair(model):
     X, y = mixed(1000, seed=1)
     assert (model.predict(X) == y).mean() > 0.88  # 0.9 is all that there is to know
     assert (cd.NaiveBayes().fit(*mixed(2000)).predict(X) == y).mean() < 0.6
@@ -55,7 +55,7 @@ def test_a_file_keeps_the_weights(model, detail, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_every_door_gives_the_same_answer(model, tmp_path):
+def test_all_inputs_give_the_same_probabilities(model, tmp_path):
     X, _ = mixed(50, seed=2)
     want = model.predict_proba(X)
     frame = pd.DataFrame(X)
@@ -86,7 +86,7 @@ def test_density_and_samples_are_those_of_the_columns(model):
     assert len(labels) == 20
 
 
-def test_weights_of_rows_count_as_copies():
+def test_row_weights_count_as_copies():
     X, y = mixed(2000)  # of few rows, copies make bins by chance, which rows that weigh as much do not believe
     times = RNG(1).integers(1, 4, 2000)
     copies = {name: np.repeat(column, times) for name, column in X.items()}
@@ -99,7 +99,7 @@ def test_weights_of_rows_count_as_copies():
 
 
 @pytest.mark.parametrize("copies", [1, 10])
-def test_a_column_that_is_repeated_does_not_shout(copies):
+def test_a_repeated_column_is_not_counted_twice(copies):
     X, y = mixed(2000)
     asked, truth = mixed(1000, seed=1)
     several = lambda rows: rows | {f"x{i}": rows["x"] for i in range(copies)}  # noqa: E731
@@ -108,7 +108,7 @@ def test_a_column_that_is_repeated_does_not_shout(copies):
 
 
 @pytest.mark.parametrize("levels", [1, 2, 1000])
-def test_noise_is_not_heard(levels):
+def test_noise_has_no_weight(levels):
     X, y = mixed(2000)
     asked, truth = mixed(1000, seed=1)
     noisy = lambda rows, s: rows | {"noise": RNG(s).integers(0, levels, len(rows["x"])).astype(str)}  # noqa: E731
@@ -126,7 +126,7 @@ def test_noise_is_not_heard(levels):
     ],
     ids=["constant", "missing", "few rows"],
 )
-def test_little_to_go_by_gives_a_sensible_model(X):
+def test_few_rows_give_finite_probabilities(X):
     p = cd.BayesClassifier().fit(X, ["no", "no", "no", "yes", "yes"]).predict_proba(X)
     assert np.isfinite(p).all()
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
@@ -157,7 +157,7 @@ def test_separable_rows_do_not_blow_up():
     assert np.abs(np.concatenate(model.fitted_.term_weights.weight)).max() < 100
 
 
-def test_a_sparse_matrix_is_refused():
+def test_a_sparse_matrix_is_an_error():
     from scipy.sparse import csr_array
 
     with pytest.raises(InputError) as error:
@@ -192,7 +192,7 @@ def test_a_class_of_few_rows_does_no_harm(few):
     )
 
 
-def test_where_columns_tell_nothing_the_shares_remain():
+def test_without_signal_the_class_proportions_remain():
     rng = RNG(0)
     X, y = (
         {"a": rng.normal(size=14), "b": np.array(["u", "v"])[rng.integers(0, 2, 14)]},
@@ -202,7 +202,7 @@ def test_where_columns_tell_nothing_the_shares_remain():
     np.testing.assert_allclose(found, 9 / 14, atol=0.2)
 
 
-def test_no_set_speaks_against_what_it_was_admitted_for():
+def test_no_interaction_has_a_negative_weight():
     rows = pd.read_parquet(table("lymphography.parquet"))
     for seed in (1, 2):  # without the rule some of these weights are below -10
         some = rows.iloc[next(KFold(5, shuffle=True, random_state=seed).split(rows))[0]]
@@ -222,20 +222,20 @@ def test_no_set_speaks_against_what_it_was_admitted_for():
         {"random_state": None},
     ],
 )
-def test_parameters_that_are_none_are_named(given):
+def test_invalid_parameters_are_errors(given):
     with pytest.raises(InputError) as error:
         cd.BayesClassifier(**given).fit(*mixed(40))
     assert error.value.value == next(iter(given.values()))
 
 
-def test_parameters_changed_after_a_fit_are_named_too():
+def test_parameters_changed_after_a_fit_are_checked():
     X, y = mixed(40)
     with pytest.raises(InputError) as error:
         cd.BayesClassifier().fit(X, y).set_params(sample_rows="many").reweight(X, y)
     assert error.value.value == "many"
 
 
-def test_where_no_row_is_left_no_voice_is_strong():
+def test_without_rows_no_term_is_important():
     X, y = mixed(40)
     classes = dict.fromkeys(np.unique(y).tolist(), 1 / len(np.unique(y)))
     model = cd.BayesClassifier(class_prior=classes).fit(X, y).forget(X, y)

@@ -31,7 +31,7 @@ NEW = {classes: mixed(4000, 99, classes) for classes in (2, 3)}
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("times", [2, 10])
-def test_rows_that_are_all_there_several_times(classes, times):
+def test_copies_of_all_rows(classes, times):
     X, y = mixed(300, 0, classes)
     once = log_loss(cd.BayesClassifier().fit(X, y), *NEW[classes])
     rows = np.repeat(np.arange(300), times)
@@ -119,7 +119,7 @@ def test_a_model_of_copies_is_the_same_from_a_file_and_after_a_merge(tmp_path):
 
 
 @pytest.mark.parametrize("times", [2, 5])
-def test_documents_that_are_there_several_times(times):
+def test_copies_of_documents(times):
     rng = np.random.default_rng(0)
     words = np.array([f"w{i}" for i in range(60)])
 
@@ -152,7 +152,7 @@ def few_categories(n, seed, a=2, b=3):
 
 @pytest.mark.parametrize("n", [500, 5000, 15_000])
 @pytest.mark.parametrize(("a", "b"), [(2, 3), (3, 2), (4, 2), (3, 3)])
-def test_held_out_figures_of_few_categories_are_true(a, b, n):
+def test_held_out_scores_of_few_categories(a, b, n):
     """Rounding made weights of the folds no copies: .693 was printed, where new rows have .593."""
     true, printed = [], []
     for seed in range(8 if n == 500 else 1):  # of few rows both figures vary with the rows drawn
@@ -277,7 +277,7 @@ def inactive_users(n, rng):
 
 
 @pytest.mark.parametrize(("draw", "n", "most"), [(zip_codes, 1000, 0.55), (inactive_users, 400, 0.7)])
-def test_equal_rows_of_different_classes_are_no_copies(draw, n, most):
+def test_equal_rows_of_different_classes_are_not_copies(draw, n, most):
     """A copy keeps its class. Such rows were taken for copies: .693 on new rows, and 2 to 3 printed."""
     rng = np.random.default_rng(1)
     (X, y), new = draw(n, rng), draw(5000, rng)
@@ -292,7 +292,7 @@ def sparse_categories(n, rng):
     return {f"c{j}": np.array(list("abcdefg"))[level] for j, level in enumerate(levels)}, y
 
 
-def test_a_bootstrap_sample_of_categories_is_known_by_all_its_copies_together():
+def test_a_bootstrap_sample_of_categories():
     """No row has more copies than chance may give it, but they are eight times too many: the log-loss was .774."""
     rng = np.random.default_rng(0)
     (X, y), new = sparse_categories(2000, rng), sparse_categories(4000, rng)

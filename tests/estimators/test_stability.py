@@ -107,7 +107,7 @@ def test_weights_of_one_change_nothing_and_rows_without_weight_are_absent():
 
 
 @pytest.mark.parametrize("n", [4, 8, 12, 20, 40])
-def test_few_rows_are_no_certainty(n):
+def test_few_rows_are_not_certain(n):
     """Of classes a deviation apart in one number; three others tell nothing."""
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -120,7 +120,7 @@ def test_few_rows_are_no_certainty(n):
         assert log_loss(right, model.predict_proba(asked)) < 1.6  # of the shares 0.69; without care 3 to 17
 
 
-def test_numbers_that_tell_nothing_have_no_large_weights():
+def test_numbers_without_signal_have_small_weights():
     for seed in (37, 1, 2, 3):
         rng = RNG(seed)
         X, _, y = rng.normal(size=(50, 2)), rng.normal(size=(500, 2)), rng.permutation(np.arange(50) % 2)

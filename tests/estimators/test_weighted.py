@@ -35,14 +35,14 @@ def first():
     return cd.BayesClassifier().fit(*at(slice(0, 500), *WHOLE))
 
 
-def test_all_kinds_of_voices_are_in_it(first):
+def test_all_kinds_of_terms_are_fitted(first):
     kinds = {part.event.name for part in first.fitted_.plan.parts}
     assert kinds == {"binned", "categorical", "discriminant", "interaction", "prototype"}
 
 
 @settings(max_examples=6, deadline=None)
 @given(st.lists(st.integers(1, 1199), min_size=1, max_size=3, unique=True), st.randoms(use_true_random=False))
-def test_parts_that_count_alike_add_up_to_the_whole(first, cuts, order):
+def test_parts_with_equal_encodings_add_up_to_the_whole(first, cuts, order):
     parts = [
         cd.BayesClassifier(like=first).partial_fit(*at(slice(a, b), *WHOLE))
         for a, b in zip([0, *sorted(cuts)], [*sorted(cuts), 1200], strict=True)
@@ -55,7 +55,7 @@ def test_parts_that_count_alike_add_up_to_the_whole(first, cuts, order):
     np.testing.assert_allclose(added.reweight(*WHOLE).predict_proba(ASKED), want, atol=1e-6)
 
 
-def test_what_is_added_and_taken_away_is_gone(first):
+def test_adding_and_subtracting_cancel(first):
     other = cd.BayesClassifier(like=first).fit(*at(slice(500, 1200), *WHOLE))
     again = (first + other) - other
     same(again.counts_, first.counts_, moments=1e-9)
@@ -64,7 +64,7 @@ def test_what_is_added_and_taken_away_is_gone(first):
     np.testing.assert_allclose(again.reweight(*mine).predict_proba(ASKED), want, atol=1e-6)
 
 
-def test_to_weigh_by_the_rows_that_were_fitted_changes_next_to_nothing(first):
+def test_reweighting_by_the_same_rows_changes_little(first):
     mine = at(slice(0, 500), *WHOLE)
     again = clone(first).fit(*mine)
     fitted = again.predict_proba(ASKED)
@@ -73,7 +73,7 @@ def test_to_weigh_by_the_rows_that_were_fitted_changes_next_to_nothing(first):
     )  # strengths within a tenth
 
 
-def test_a_sum_has_weights_between_those_of_its_parts_and_says_from_how_many_rows(first):
+def test_a_sum_has_mean_weights_and_the_sum_of_rows(first):
     other = cd.BayesClassifier(like=first).fit(*at(slice(500, 1200), *WHOLE))
     sums = first + other, other + first
     a, b, ab, ba = (np.concatenate(one.fitted_.term_weights.weight) for one in (first, other, *sums))
@@ -82,7 +82,7 @@ def test_a_sum_has_weights_between_those_of_its_parts_and_says_from_how_many_row
     assert "1,200 of 1,200 rows" in repr(sums[0].fitted_)
 
 
-def test_classes_of_one_part_only_keep_their_bias(first):
+def test_classes_of_one_part_keep_their_intercept(first):
     X, y = at(slice(500, 1200), *WHOLE)
     other = cd.BayesClassifier(like=first).fit(X, np.where(y == "no", "never", y))
     both = first + other
@@ -102,7 +102,7 @@ def test_labels_written_as_text_and_as_numbers_are_the_same_classes():
     np.testing.assert_allclose(both.fitted_.term_weights.bias, first.fitted_.term_weights.bias, atol=1e-4)
 
 
-def test_other_grids_and_pairs_do_not_add_and_the_error_says_what_to_do(first):
+def test_other_encodings_do_not_add(first):
     with pytest.raises(MergeError) as error:
         first + cd.BayesClassifier().fit(*at(slice(500, 1200), *WHOLE))
     assert "like=" in error.value.remedy
@@ -127,7 +127,7 @@ def test_like_may_be_a_plan_or_a_file_and_survives_a_clone(first, tmp_path):
     np.testing.assert_array_equal((first + loaded).predict_proba(ASKED), (first + want).predict_proba(ASKED))
 
 
-def test_like_and_events_are_one_too_many_and_columns_must_be_there(first):
+def test_like_excludes_events_and_needs_its_columns(first):
     with pytest.raises(InputError) as error:
         cd.BayesClassifier(events={"x": "gaussian"}, like=first).fit(*WHOLE)
     assert error.value.remedy
@@ -140,7 +140,7 @@ def test_like_and_events_are_one_too_many_and_columns_must_be_there(first):
     assert error.value.column == "job"
 
 
-def test_rows_taken_out_leave_the_counts_and_the_weights_say_so(first):
+def test_forgotten_rows_make_weights_stale(first):
     model, gone = clone(first).fit(*at(slice(0, 500), *WHOLE)), at(slice(0, 100), *WHOLE)
     left = at(slice(100, 500), *WHOLE)
     model.forget(*gone)
@@ -155,7 +155,7 @@ def test_rows_taken_out_leave_the_counts_and_the_weights_say_so(first):
     np.testing.assert_allclose(model.predict_proba(ASKED), want, atol=1e-6)
 
 
-def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
+def test_uncounted_rows_are_an_error_unless_declared_new(first):
     rest = at(slice(500, 1200), *WHOLE)
     model = clone(first).fit(*at(slice(0, 500), *WHOLE))
     before = model.predict_proba(ASKED)
@@ -172,7 +172,7 @@ def test_rows_that_were_never_counted_are_refused_unless_that_is_said(first):
     assert error.value.value == "maybe"
 
 
-def test_rows_that_were_never_counted_teach_by_the_laws_as_they_are(first):
+def test_new_rows_are_scored_without_leaving_any_out(first):
     fitted = first.fitted_
     blocks = fitted.plan.blocks(Table.from_data(at(slice(500, 600), *WHOLE)[0]))
     terms = learning.uncounted_contributions(fitted.counts, fitted.settings, blocks)
@@ -181,7 +181,7 @@ def test_rows_that_were_never_counted_teach_by_the_laws_as_they_are(first):
     np.testing.assert_allclose(joint - joint[:, :1], want - want[:, :1], atol=1e-9)
 
 
-def test_weights_of_rows_are_left_out_with_them():
+def test_row_weights_are_left_out():
     X, y = numbers(300)
     w = np.random.default_rng(0).uniform(0.5, 2, 300)
     model = cd.BayesClassifier().fit(X, y, sample_weight=w)
@@ -190,7 +190,7 @@ def test_weights_of_rows_are_left_out_with_them():
         model.reweight(X, y, sample_weight=3 * w)
 
 
-def test_rows_that_weigh_nothing_teach_nothing():
+def test_rows_of_weight_0_have_no_effect():
     X, y = numbers(400)
     w = np.repeat([0.0, 1.0], 200)
     some = cd.BayesClassifier(sample_rows=100).fit(X, y, sample_weight=w)
@@ -198,7 +198,7 @@ def test_rows_that_weigh_nothing_teach_nothing():
     assert some.reweight(X, y, sample_weight=w).fitted_.term_weights.n_learned_rows == 100
 
 
-def test_a_stream_weighs_again_when_its_rows_have_doubled():
+def test_partial_fit_reweights_when_rows_have_doubled():
     parts = [at(slice(a, a + 300), *WHOLE) for a in range(0, 1200, 300)]
     model = cd.BayesClassifier().partial_fit(*parts[0])
     counted = []
@@ -210,7 +210,7 @@ def test_a_stream_weighs_again_when_its_rows_have_doubled():
     np.testing.assert_allclose(model.predict_proba(ASKED), want.predict_proba(ASKED), atol=1e-6)
 
 
-def test_a_few_rows_at_hand_do_not_undo_what_many_have_taught():
+def test_few_rows_do_not_reweight():
     model = cd.BayesClassifier().partial_fit(*at(slice(0, 300), *WHOLE))
     taught = model.fitted_.term_weights.weight
     for a in range(300, 1200, 100):
@@ -232,7 +232,7 @@ def test_a_class_and_a_level_may_come_later():
     assert model.classes_.tolist() == ["no", "yes"]
 
 
-def test_rows_of_one_class_teach_nothing_and_do_not_spoil_a_sum(first):
+def test_rows_of_one_class_have_no_weights_and_add(first):
     X, y = WHOLE
     only = cd.BayesClassifier(like=first).partial_fit({n: c[y == "no"] for n, c in X.items()}, y[y == "no"])
     assert only.fitted_.term_weights.n_learned_rows == 0
@@ -253,7 +253,7 @@ def taught(model):
 @pytest.mark.parametrize(
     "change", [lambda m: m, lambda m: m + m, lambda m: m.scale(0.5), lambda m: (m + m) - m, taught]
 )
-def test_a_file_keeps_what_is_known_of_the_weights(first, change, tmp_path):
+def test_a_file_keeps_how_weights_were_learned(first, change, tmp_path):
     model = change(first)
     model.save(tmp_path / "m.candide")
     again = cd.load(tmp_path / "m.candide")

@@ -55,7 +55,7 @@ def test_numbers_further_down_are_found(kind, tmp_path):
     assert early == []
 
 
-def test_what_cannot_be_read_from_its_middle_is_named(tmp_path):
+def test_a_source_read_from_its_start_only_has_a_note(tmp_path):
     packed, folded = tmp_path / "rows.csv.gz", tmp_path / "rows.csv"
     packed.write_bytes(gzip.compress(FRAME.to_csv(index=False).encode()))
     FRAME.assign(note='two\nlines, "quoted"').to_csv(folded, index=False)
@@ -67,7 +67,7 @@ def test_what_cannot_be_read_from_its_middle_is_named(tmp_path):
         assert fitted(data, events={"x": "categorical"}, drop=["note"] if data is folded else [])[1] == []
 
 
-def test_estimators_name_it():
+def test_estimators_issue_the_note():
     """NaiveBayes decides by the first rows, as partial_fit must; BayesClassifier by rows drawn from all."""
     X, y = FRAME[["x", "smokes"]], FRAME["y"]
     assert fitted(lambda: cd.NaiveBayes().fit(X, y))[1] == ["x"]

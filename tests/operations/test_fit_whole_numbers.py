@@ -51,7 +51,7 @@ def test_codes_are_categories_and_amounts_are_numbers(folder, door):
         np.testing.assert_allclose(learned.fitted.posterior(other[["code", "rooms"]]), learned.fitted.posterior(TABLE))
 
 
-def test_numbers_of_both_ways_are_those_of_each(folder):
+def test_codes_and_amounts_equal_their_event_models(folder):
     """What is taken for an amount is what counting it as one gives; what is taken for a code, as categories."""
     events = {"code": "categorical", "rooms": "gaussian"}
     model, told = (
@@ -81,7 +81,7 @@ def test_models_add_and_decide_again():
         np.testing.assert_allclose(merged.predict_log_proba(TABLE), alike.predict_log_proba(TABLE), rtol=1e-6)
 
 
-def test_what_is_asked_for_wins(folder):
+def test_given_events_take_precedence(folder):
     for asked, want in [
         ({"code": "gaussian"}, {"code": "gaussian", "rooms": "gaussian"}),
         ({"*": "categorical"}, {"code": "categorical", "rooms": "categorical"}),
@@ -96,7 +96,7 @@ def test_what_is_asked_for_wins(folder):
     assert set(events_of(cd.load(folder / "m.candide").fitted_).values()) == {"categorical"}
 
 
-def test_files_and_folds_and_reports_know_it(folder):
+def test_files_folds_and_reports_use_the_decision(folder):
     model = cd.fit(TABLE, target="y", model="naive")
     model.save(folder / "both.candide")
     model.save(folder / "score.candide", detail="score")
@@ -117,7 +117,7 @@ def test_plain_arrays_are_numbers():
     }
 
 
-def test_what_turns_out_to_have_many_values_is_a_number():
+def test_many_values_make_a_number():
     """The first rows of a sorted table show few of them; levels must not pile up."""
     rows = pd.DataFrame({"hour": np.repeat(np.arange(100), 3000), "y": np.resize(["a", "b", "b"], 300_000)})
     learned = operations.fit_model(rows, "y", model="naive")
@@ -133,7 +133,7 @@ def test_what_turns_out_to_have_many_values_is_a_number():
     assert both.counts_.tallies[0].n.sum() == 240_000
 
 
-def test_a_model_goes_on_with_rows_of_any_door(folder):
+def test_a_model_is_updated_from_any_source(folder):
     """Whole numbers of a CSV, of floats and of a frame are the same levels."""
     model = operations.fit_model(TABLE, "y", model="naive").fitted
     for rows in (str(folder / "t.csv"), str(folder / "t.parquet"), TABLE, pd.read_csv(folder / "floats.csv")):

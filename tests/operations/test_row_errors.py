@@ -15,7 +15,7 @@ TABLES = {"mapping": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame, "arro
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_rows_of_any_kind_are_judged_alike(kind):
+def test_tables_of_any_kind_are_scored_equally(kind):
     fitted = operations.fit_model(ROWS, "herb", model="naive").fitted
     found, same = (
         operations.evaluate_rows(fitted, TABLES[kind](ROWS), "herb"),
@@ -27,7 +27,7 @@ def test_rows_of_any_kind_are_judged_alike(kind):
     assert len(found.explanations) == len(found.largest_errors)
 
 
-def test_a_policy_judges_and_the_most_frequent_class_stays_what_it_is():
+def test_a_policy_changes_scores_and_not_the_baseline():
     fitted = operations.fit_model(ROWS, "herb", model="naive").fitted.with_policy({"abstain_below": 0.9})
     found = assess_model(fitted, operations.evaluate_rows(fitted, ROWS, "herb"))
     assert found.scores.policy_result.coverage == operations.evaluate(fitted, ROWS, "herb").coverage < 1

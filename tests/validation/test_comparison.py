@@ -58,19 +58,19 @@ def test_with_more_settings_the_intervals_are_wider():
     assert other.high - other.low > one.high - one.low
 
 
-def test_the_same_setting_twice_differs_by_nothing():
+def test_equal_settings_have_no_differences():
     found = evaluate.compare(TABLE, "herb", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3)
     assert not any(one.is_significant for one in found.differences)
     assert all(one.mean == 0 for one in found.differences)
 
 
-def test_differences_of_chance_seldom_seem_to_matter():
+def test_chance_differences_are_seldom_significant():
     rng = np.random.default_rng(1)
     wrong = sum(low > 0 or high < 0 for _, low, high in (paired_interval(rng.normal(size=10)) for _ in range(2000)))
     assert wrong / 2000 < 0.05  # the folds of a table are more alike than these: it errs on the safe side
 
 
-def test_a_fold_without_a_metric_has_no_part():
+def test_a_fold_without_a_metric_is_left_out():
     assert paired_interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0, 1.0)
     assert np.isnan(paired_interval(np.array([np.nan, 1.0]))[1])
 
@@ -88,7 +88,7 @@ def test_the_command(file):
     assert len(facts["conclusions"]) == 1
 
 
-def test_options_beside_are_of_all_settings(file):
+def test_shared_options_apply_to_all_settings(file):
     typed = ["compare", file, "-t", "herb", "--folds", "3", "--json", "--drop", "soil", "--model", "naive"]
     facts = json.loads(CliRunner().invoke(cli, [*typed, "--try", "--select 2 --model naive"]).output)
     without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
@@ -96,7 +96,7 @@ def test_options_beside_are_of_all_settings(file):
 
 
 @pytest.mark.parametrize(("settings", "word"), [({}, "0 setting"), ({"one": {"model": "naive"}}, "1 setting")])
-def test_fewer_than_two(settings, word):
+def test_fewer_than_two_settings_are_an_error(settings, word):
     with pytest.raises(InputError, match=word) as error:
         operations.compare_settings(TABLE, "herb", settings)
     assert "two" in error.value.remedy
@@ -107,7 +107,7 @@ def test_standard_input_cannot_be_read_twice():
         operations.compare_settings("-", "herb", TWO)
 
 
-def test_an_unknown_option_of_a_setting_is_named(file):
+def test_an_unknown_option_of_a_setting_is_an_error(file):
     with pytest.raises(InputError, match="slect"):
         evaluate.compare(TABLE, "herb", {"a": {"slect": 3}, "b": {}})
     found = CliRunner().invoke(cli, ["compare", file, "-t", "herb", "--try", "--slect 3", "--model", "naive"])

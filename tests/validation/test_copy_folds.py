@@ -62,7 +62,7 @@ def test_rows_that_are_equal_by_chance_are_divided():
     assert (folds, notes) == (Folds(5, 0, "y"), [])
 
 
-def test_a_source_that_takes_no_folds_gets_a_note():
+def test_a_source_that_cannot_be_given_folds_has_a_note():
     data, _ = noise(300, 3)
     with open_source(Table.from_data(data)) as source:
         source.takes_folds = False

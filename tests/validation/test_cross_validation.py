@@ -82,7 +82,7 @@ def assert_same_scores(found, wanted):
 
 @pytest.mark.parametrize("kind", [pa.Table.from_pandas, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("class_prior", ["empirical", "uniform"])
-def test_the_model_of_a_fold_knows_no_level_word_or_class_of_that_fold_alone(kind, class_prior):
+def test_the_model_of_a_fold_lacks_what_only_that_fold_has(kind, class_prior):
     rng = np.random.default_rng(0)
     frame = made(90).to_pandas()
     frame["town"] = [f"t{v}" for v in rng.integers(0, 60, 90)]  # many towns lie in one fold only
@@ -122,7 +122,7 @@ def test_classes_that_the_class_prior_names_stay_known_in_every_fold():
 
 @pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("order", ["any", "by class"])
-def test_folds_have_their_part_of_each_class_and_change_with_the_seed(kind, order):
+def test_folds_are_stratified_and_depend_on_the_seed(kind, order):
     rng = np.random.default_rng(0)
     y = np.repeat(["many", "some", "ten", "two", "one"], [700, 290, 10, 2, 1])
     data = kind({"x": np.arange(1003.0), "y": y if order == "by class" else rng.permutation(y)})
@@ -135,7 +135,7 @@ def test_folds_have_their_part_of_each_class_and_change_with_the_seed(kind, orde
     np.testing.assert_array_equal(first, folds_of(data, 10, 0))
 
 
-def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
+def test_folds_do_not_depend_on_threads_or_memory(tmp_path):
     n = 300_000
     rng = np.random.default_rng(0)
     pq.write_table(
@@ -153,7 +153,7 @@ def test_folds_do_not_hang_on_threads_or_memory(tmp_path):
 
 @pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 @pytest.mark.parametrize("rare", [1, 2])
-def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
+def test_a_rare_class_gives_finite_scores_and_a_note(kind, rare):
     rng = np.random.default_rng(0)
     y = np.array(["a", "b"], object)[rng.integers(0, 2, 200)]
     y[[17, 90][:rare]] = "z"
@@ -170,7 +170,7 @@ def test_a_class_of_one_or_two_rows_spoils_nothing_and_is_named(kind, rare):
     assert "'a'" not in remark.text
 
 
-def test_no_class_of_enough_rows_is_called_rare():
+def test_no_note_on_classes_with_enough_rows():
     assert not [
         one
         for one in cross_validate(made(90), "y", folds=5, model="naive").fit_result.notes
@@ -313,7 +313,7 @@ def test_weighted_folds_equal_refitting(kind):
     )
 
 
-def test_counts_are_of_all_rows_and_weights_of_those_looked_at(monkeypatch):
+def test_counts_are_of_all_rows_and_weights_of_the_sample(monkeypatch):
     data = joint_rows(2000, gaps=0.0)
     monkeypatch.setattr(cross_validation, "draw_sample", partial(draw_sample, rows=400))
     found = cross_validation.cross_validate(data, "y", folds=3, settings=SETTINGS, model="bayes")
@@ -338,7 +338,7 @@ def test_the_model_of_all_rows_is_the_one_that_is_fitted():
     np.testing.assert_allclose(found.posterior(rows), wanted.posterior(rows), rtol=1e-9, atol=1e-12)
 
 
-def test_no_fold_hears_what_its_own_rows_say():
+def test_terms_of_a_fold_are_selected_without_its_rows():
     """Many columns of noise on few rows: a pair that is chosen by all rows would tell the folds' own classes."""
     rng = np.random.default_rng(1)
     noise = {f"c{j}": [f"v{v}" for v in rng.integers(0, 4, 120)] for j in range(20)}

@@ -38,7 +38,7 @@ def made(n=400, seed=0, columns=30):
     return {"a": np.array(["no", "yes"])[a], "b": np.array(["low", "high"])[b], **noise}, np.array(["x", "y"])[y]
 
 
-def test_nothing_of_a_row_is_in_what_is_said_of_it():
+def test_a_row_does_not_contribute_to_its_own_score():
     """With labels that are drawn by lot nothing can be right: not by pairs, bins or weights that have seen the row."""
     rng = np.random.default_rng(3)
     columns, _ = made(200)
@@ -47,7 +47,7 @@ def test_nothing_of_a_row_is_in_what_is_said_of_it():
     assert found.scores.log_loss > 0.67
 
 
-def test_it_is_beside_naive_bayes_and_the_class_shares():
+def test_naive_bayes_and_the_class_prior_are_scored_too():
     found = score_held_out(look_at(*made()))
     assert found.scores.accuracy > 0.9 > 0.7 > found.naive_scores.accuracy
     assert found.scores.log_loss < found.class_prior_scores.log_loss == pytest.approx(np.log(2), abs=0.01)
@@ -55,7 +55,7 @@ def test_it_is_beside_naive_bayes_and_the_class_shares():
     assert (np.bincount(found.sample.fold) > 130).all()
 
 
-def test_a_class_that_one_fold_alone_holds_is_a_surprise_and_no_more():
+def test_a_class_in_one_fold_only_has_the_probability_of_one_row():
     columns, y = made(90, columns=2)
     y = y.astype(object)
     y[7] = "z"
@@ -69,14 +69,14 @@ def test_a_class_that_one_fold_alone_holds_is_a_surprise_and_no_more():
     np.testing.assert_allclose(np.exp(found.log_posterior).sum(axis=1), 1.0)
 
 
-def test_too_few_rows_are_refused():
+def test_too_few_rows_are_an_error():
     with pytest.raises(InputError) as error:
         score_held_out(look_at({"a": [1.0, 2.0, 3.0, 4.0]}, ["x", "x", "x", "y"]))
     assert error.value.value == 4
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_calibrated_model_says_what_its_scores_come_to(n_classes):
+def test_calibration_transforms_the_scores(n_classes):
     """Calibration is in the weights and biases, so that every door has it and explanations still add up."""
     rng = np.random.default_rng(0)
     columns, y = made(600, columns=4)
@@ -96,7 +96,7 @@ def test_a_calibrated_model_says_what_its_scores_come_to(n_classes):
 @pytest.mark.parametrize("detail", ["tally", "explain", "score"])
 @pytest.mark.parametrize("how", ["logistic", "isotonic"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_door_has_the_calibrated_probabilities(tmp_path, n_classes, how, detail):
+def test_files_and_sources_give_the_calibrated_probabilities(tmp_path, n_classes, how, detail):
     rng = np.random.default_rng(0)
     columns, y = made(300, columns=2)
     y = np.where(rng.random(300) < 0.2, "z", y) if n_classes == 3 else y
@@ -114,7 +114,7 @@ def test_every_door_has_the_calibrated_probabilities(tmp_path, n_classes, how, d
     assert again.calibration == how
 
 
-def test_what_is_learned_again_is_not_calibrated():
+def test_reweighting_removes_calibration():
     columns, y = made(300, columns=2)
     model = cd.BayesClassifier(calibration="isotonic").fit(columns, y)
     assert model.fitted_.term_weights.calibrator is not None
@@ -122,7 +122,7 @@ def test_what_is_learned_again_is_not_calibrated():
     assert model.reweight(columns, y).fitted_.term_weights.calibrator is None
 
 
-def test_calibration_mends_a_model_that_is_too_sure():
+def test_calibration_corrects_overconfidence():
     """Log-odds three times too large: what it says of rows held out is nearer to the truth, fold by fold."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 150)
@@ -142,7 +142,7 @@ def test_calibration_mends_a_model_that_is_too_sure():
         ({"settings": Settings(class_prior="uniform")}, "uniform"),
     ],
 )
-def test_a_calibration_that_cannot_be_is_refused(given, value):
+def test_an_impossible_calibration_is_an_error(given, value):
     columns, y = made(60, columns=1)
     how = {"model": "bayes", "calibration": "logistic", **given}
     with pytest.raises(InputError) as error:
@@ -184,7 +184,7 @@ def _rows(n, seed, share=0.01, levels=300):
     return columns, y
 
 
-def test_the_figure_of_a_rare_class_is_that_of_new_rows():
+def test_scores_of_a_rare_class_are_those_of_new_rows():
     columns, y = _rows(40_000, 0)
     learned = fit_model({**columns, "y": y}, "y", keep_held_out=True)
     new, truth = _rows(60_000, 1)
@@ -199,7 +199,7 @@ def test_the_figure_of_a_rare_class_is_that_of_new_rows():
     assert found.naive_scores.n == pytest.approx(len(found.sample))
 
 
-def test_weights_make_up_for_the_rows_of_rare_classes():
+def test_weights_correct_for_extra_rows_of_rare_classes():
     y, shares = np.array([0] * 90 + [1] * 30), np.array([0.9, 0.1])
     seen = Sample.from_table(Table.from_data({"x": np.arange(120.0)}), y, Labels((0, 1)))
     weight = _proportion_weights(seen, shares)
@@ -218,7 +218,7 @@ def test_rare_classes_are_drawn_whatever_the_order_of_the_rows():
     assert 380 < n[0] <= 400
 
 
-def test_copies_do_not_stay_in_the_counts():
+def test_folds_with_copies_are_not_subtracted():
     columns, y = _rows(600, 0, share=0.5, levels=3000)
     for times in (1, 2):
         whole, labels = (
@@ -242,7 +242,7 @@ def test_a_class_of_one_row():
 
 
 @pytest.mark.parametrize(("rows", "of", "text"), [(20_000, 60_000, "a sample of 20,000 of 60,000"), (50, 50, "50")])
-def test_the_figure_says_what_it_is_of(rows, of, text):
+def test_the_summary_states_the_sample(rows, of, text):
     each = ({"accuracy": 0.8, "auc": 0.9, "log_loss": 0.5} for _ in range(3))
     shown = " ".join(str(HeldOutSummary(rows, 3, {"column": 2}, *each, total_rows=of)).split())
     assert f"3-fold cross-validation on {text} rows" in shown

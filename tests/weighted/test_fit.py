@@ -87,7 +87,7 @@ def test_every_source_gives_the_model_of_the_rows_in_memory(kind, known, tmp_pat
     assert [part.event.name for part in found.fitted_.plan.parts] == [p.event.name for p in want.fitted_.plan.parts]
 
 
-def test_columns_stand_as_in_the_source(known, tmp_path):
+def test_columns_keep_the_order_of_the_source(known, tmp_path):
     data = known[0][["job", "x", "a", "z", "b", "y"]]  # words among the numbers
     model = cd.fit(door("csv", data, tmp_path), "y")
     assert model.feature_names_in_.tolist() == ["job", "x", "a", "z", "b"]
@@ -99,7 +99,7 @@ def test_columns_stand_as_in_the_source(known, tmp_path):
     np.testing.assert_allclose(found, model.predict_proba(rows), atol=1e-12)
 
 
-def test_a_file_keeps_the_model_and_what_it_was_asked_for(known, tmp_path):
+def test_a_file_keeps_the_model_and_its_parameters(known, tmp_path):
     data, _ = known
     model = cd.fit(data, "y", model="bayes", events={"x": "gaussian"}, class_prior="uniform")
     model.save(tmp_path / "m.candide")
@@ -195,14 +195,14 @@ def test_token_weights_are_learned_from_more_rows():
     assert found.term_weights.n_learned_rows == 200  # five times as many
 
 
-def test_weights_of_rows_are_looked_at_too():
+def test_row_weights_of_a_sample_are_used():
     data = frame(2000).assign(w=RNG(6).choice([0.0, 1.0, 2.0], 2000))
     want = cd.BayesClassifier(sample_rows=400).fit(inputs(data, "w"), data["y"], sample_weight=data["w"])
     found = fit_source(data, 400, "w")
     np.testing.assert_allclose(found.posterior(inputs(data)), want.predict_proba(inputs(data, "w")), atol=1e-9)
 
 
-def test_a_column_without_end_is_in_no_pair():
+def test_a_column_with_open_levels_is_in_no_pair():
     """Of levels that keep coming the look has met a part: a pair would take room for all of them."""
     data = frame(3000)
     data["town"] = [f"t{i}" if i % 3 == 0 else f"{job} town" for i, job in enumerate(data["b"])]
@@ -218,7 +218,7 @@ def test_a_column_without_end_is_in_no_pair():
     assert len(towns.levels[towns.columns.index("town")]) == 1002  # alone it is counted whole
 
 
-def test_labels_that_are_nan_are_none():
+def test_nan_labels_are_missing():
     y = np.where(np.arange(90) % 9 == 0, np.nan, np.arange(90) % 2)
     data = pa.table({"x": RNG(0).normal(size=90), "c": RNG(1).choice(["u", "v"], 90), "y": y})
     model = cd.fit(data, "y", model="bayes")
@@ -229,7 +229,7 @@ def test_labels_that_are_nan_are_none():
 # Text
 
 
-def test_a_document_is_one_voice():
+def test_a_text_column_is_one_term():
     rng, n = RNG(0), 600
     y = rng.integers(0, 2, n)
     words = np.array([["pay", "money", "free", "offer"], ["meet", "lunch", "friend", "home"]])
@@ -250,7 +250,7 @@ def test_a_document_is_one_voice():
 # What is asked for
 
 
-def test_naive_stays_naive(known):
+def test_naive_models_have_no_weights(known):
     data, _ = known
     same(cd.fit(data, "y", model="naive"), cd.NaiveBayes().fit(inputs(data), data["y"]), inputs(data))
 
@@ -262,7 +262,7 @@ def test_settings_of_naive_bayes_are_refused(setting, known):
     assert [error.value.value] == list(setting.values())
 
 
-def test_an_unknown_model_is_named(known):
+def test_an_unknown_model_is_an_error(known):
     with pytest.raises(UnknownNameError) as error:
         cd.fit(known[0], "y", model="bays")
     assert error.value.value == "bays"
@@ -309,7 +309,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_odd_tables_give_a_sensible_model(name):
+def test_degenerate_tables_give_finite_probabilities(name):
     X, y = ODD[name]
     want, found = cd.BayesClassifier().fit(X, y), cd.fit(pd.DataFrame({**X, "y": y}), "y", model="bayes")
     same(found, want, X)
@@ -320,7 +320,7 @@ def test_odd_tables_give_a_sensible_model(name):
     assert loss < -(shares * np.log(shares)).sum() + 0.1  # hardly worse than the class shares
 
 
-def test_a_full_design_is_no_riddle():
+def test_a_balanced_design_gives_class_proportions():
     """Every combination once: a row that is left out is missed in its class, which must not be taken for knowledge."""
     rows = np.array(list(product(range(3), range(3), range(3), range(2))))
     X = {f"c{j}": np.array(["u", "v", "w"])[rows[:, j]] for j in range(4)}
@@ -331,7 +331,7 @@ def test_a_full_design_is_no_riddle():
     assert {one.column for one in model.terms_.inactive} == set(X)
 
 
-def test_an_infinity_is_refused_as_elsewhere():
+def test_infinity_is_an_error():
     X = {"x": RNG(0).normal(size=N), "z": RNG(1).normal(size=N)}
     model = cd.BayesClassifier().fit(X, HALF)
     far = {**X, "z": np.where(np.arange(N) == 7, np.inf, X["z"])}
@@ -352,7 +352,7 @@ def test_fewer_than_two_classes_are_an_error(y):
     assert error.value.column == "y"
 
 
-def test_levels_of_a_csv_are_indicators_too(tmp_path):
+def test_levels_of_a_csv_are_indicators(tmp_path):
     """Levels that are alike and tell by their difference: of text that may stand for numbers."""
     rng = RNG(0)
     codes = np.where(rng.random((600, 6)) < 0.7, rng.integers(0, 3, (600, 1)), rng.integers(0, 3, (600, 6)))
@@ -366,14 +366,14 @@ def test_levels_of_a_csv_are_indicators_too(tmp_path):
     same(found, want, inputs(data))
 
 
-def test_naive_is_not_like_weighted(known):
+def test_naive_cannot_be_like_a_weighted_model(known):
     data, model = known
     with pytest.raises(InputError) as error:
         cd.fit(data, "y", model="naive", like=model)
     assert error.value.value == "naive"
 
 
-def test_columns_left_out_are_named():
+def test_notes_name_the_columns_left_out():
     data = frame(60).assign(id=[f"customer {i}" for i in range(60)])
     with pytest.warns(DataWarning, match="'id' is left out"):
         cd.BayesClassifier().fit(inputs(data), data["y"])

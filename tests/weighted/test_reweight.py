@@ -45,7 +45,7 @@ def written(rows, folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
-def test_weights_are_the_same_through_every_door(first, kind, tmp_path):
+def test_reweighting_a_source_equals_the_estimator(first, kind, tmp_path):
     want = cd.BayesClassifier.from_fitted(first).reweight(*at(slice(0, 400), *WHOLE)).predict_proba(ASKED)
     data = frame(slice(0, 400)) if kind == "frame" else written(slice(0, 400), tmp_path, kind)
     change = operations.reweight(first, data)
@@ -53,7 +53,7 @@ def test_weights_are_the_same_through_every_door(first, kind, tmp_path):
     np.testing.assert_allclose(answers(change.fitted), want, atol=1e-9)
 
 
-def test_a_file_is_weighed_in_its_place_or_kept_elsewhere(path, tmp_path):
+def test_a_file_is_reweighted_in_place_or_written_elsewhere(path, tmp_path):
     before = path.read_bytes()
     change = operations.reweight(path, frame(slice(0, 300)), tmp_path / "other.candide")
     assert path.read_bytes() == before
@@ -62,7 +62,7 @@ def test_a_file_is_weighed_in_its_place_or_kept_elsewhere(path, tmp_path):
     np.testing.assert_array_equal(answers(store.load(path)), answers(change.fitted))
 
 
-def test_a_file_that_is_no_model_is_not_written_over(path, tmp_path):
+def test_a_file_that_is_not_a_model_is_not_overwritten(path, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (path, tmp_path / "notes.txt"):
         with pytest.raises(InputError) as error:
@@ -80,7 +80,7 @@ def test_rows_that_were_never_counted_leave_the_file_as_it_is(path):
     assert operations.reweight(path, frame(REST), new=True).fitted.term_weights.n_learned_rows == 700
 
 
-def test_some_rows_of_many(first):
+def test_a_sample_of_the_rows_is_enough(first):
     found = operations.reweight(first, frame(FIRST), rows=100, seed=3)
     assert found.fitted.term_weights.training_summary(500) == "weights learned on 100 of 500 rows"
 
@@ -96,7 +96,7 @@ def test_a_model_without_weights_or_without_counts_is_refused(first, tmp_path):
     assert "tally" in error.value.remedy
 
 
-def test_update_weighs_by_its_rows_when_they_have_doubled(first):
+def test_update_reweights_when_rows_have_doubled(first):
     change = operations.update(first, frame(REST))
     assert (
         change.fitted.term_weights.n_learned_rows,
@@ -108,7 +108,7 @@ def test_update_weighs_by_its_rows_when_they_have_doubled(first):
     np.testing.assert_allclose(answers(change.fitted), want.reweight(*at(REST, *WHOLE)).predict_proba(ASKED), atol=1e-6)
 
 
-def test_update_by_few_rows_counts_and_says_when_weights_are_old(first):
+def test_update_by_few_rows_notes_stale_weights(first):
     model = first
     for a in range(500, 1200, 100):
         change = operations.update(model, frame(slice(a, a + 100)))
@@ -118,7 +118,7 @@ def test_update_by_few_rows_counts_and_says_when_weights_are_old(first):
     assert operations.reweight(model, frame(slice(0, 1200))).note_texts == []
 
 
-def test_forget_leaves_the_counts_and_says_so_and_a_window_is_weighed_by_what_comes_in(first):
+def test_forget_notes_stale_weights_and_a_window_reweights(first):
     less = operations.forget(first, frame(slice(0, 100)))
     assert [one.code for one in less.notes] == ["weights", "not-proved"]
     same(less.fitted.counts, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).counts_, moments=1e-9)
@@ -133,7 +133,7 @@ def test_forget_leaves_the_counts_and_says_so_and_a_window_is_weighed_by_what_co
     assert [one.code for one in moved.notes] == ["weights"]
 
 
-def test_merge_adds_what_counts_alike_and_names_the_remedy_where_it_does_not(first, path, tmp_path):
+def test_merge_adds_models_with_equal_encodings_only(first, path, tmp_path):
     rest = cd.BayesClassifier(like=path).fit(*at(REST, *WHOLE))
     rest.save(tmp_path / "rest.candide")
     whole = operations.merge([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
@@ -182,14 +182,14 @@ def test_like_a_plan_or_a_file_and_of_one_class(first, path):
         assert (first + learned.fitted).counts.n_rows == 500 + len(only)
 
 
-def test_like_a_plain_model(tmp_path):
+def test_like_a_naive_model(tmp_path):
     plain = cd.fit(frame(FIRST), "t", model="naive")
     more = cd.fit(frame(REST), "t", like=plain, model="bayes")
     assert type(more) is cd.NaiveBayes
     same((plain + more).counts_, cd.fit(frame(slice(0, 1200)), "t", model="naive").counts_, moments=1e-9)
 
 
-def test_like_and_events_are_one_too_many(first):
+def test_like_excludes_events(first):
     for how in ({"events": {"x": "gaussian"}}, {"drop": ["x"]}):
         with pytest.raises(InputError) as error:
             operations.fit_model(frame(REST), "t", like=first, **how)
@@ -199,7 +199,7 @@ def test_like_and_events_are_one_too_many(first):
     assert error.value.value == ["job"]
 
 
-def test_a_part_that_is_calibrated_adds_all_the_same(first):
+def test_calibrated_models_add(first):
     part = operations.fit_model(frame(REST), "t", like=first, calibration="isotonic").fitted
     assert part.term_weights.calibrator is not None
     both = first + part
