@@ -441,6 +441,7 @@ def test_the_optimiser_is_five_calls_from_the_public_function(tmp_path):
     chains = call_chains(lambda: cd.BayesClassifier(sample_rows=300).fit(inputs(data), data["y"]))
     [chain] = [chain for chain in chains if "learn_term_weights" in chain]
     assert chain == ("fit", "_fit_rows", "fit_weighted", "learn_term_weights", "learn_non_text_weights")
+    assert max(map(len, chains)) == 6  # while terms are selected
     model = cd.BayesClassifier().fit(inputs(data), data["y"])
     chains = call_chains(lambda: cd.fit(tmp_path / "rows.parquet", "y", like=model))
     [chain] = [chain for chain in chains if "learn_term_weights" in chain]

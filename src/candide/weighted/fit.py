@@ -1,9 +1,10 @@
 """Fit the weighted model: one path behind ``candide.fit``, ``BayesClassifier.fit``, folds, held-out rows and ``like``.
 
 They differ in the rows that weights are learned from (``sample``) and in how terms are counted (``count``). From the
-public function to the optimiser there are five calls::
+public function to the optimiser there are five calls, and one more where terms are selected::
 
     candide.fit -> fit_model -> fit_weighted -> learn_term_weights -> learn_non_text_weights -> optimizer.learn_weights
+    candide.fit -> fit_model -> fit_weighted -> select_terms -> TermSelector.learn_weights -> learn_non_text_weights -> ...
 
 >>> rng = np.random.default_rng(0)
 >>> a, b = rng.integers(0, 2, (2, 400))

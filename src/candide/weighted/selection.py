@@ -74,8 +74,9 @@ def select_terms(
         selector.add_parts(*kind.initial_parts(selector))
     selector.learn_token_weights()
     selector.learn_weights()
-    for kind in kinds:
-        kind.add_tested(selector)
+    for part in (part for kind in kinds for part in kind.tested_parts(selector)):
+        selector.add_parts(part)
+        selector.learn_weights()
     if 0 < len(selector.tokens) < len(selector.parts):  # once more, given all other terms
         selector.learn_token_weights()
         selector.learn_weights()
@@ -175,6 +176,7 @@ class TermSelector:
         self.tokens: dict[int, HeldOutTokens] = {}  # of the parts with token weights, by their index
         self.token_weights: tuple[TokenWeights | None, ...] = ()  # of the first parts
         self.term_weights: TermWeights | None = None
+        self._tested: tuple[PlanPart, tuple[Tally, NDArray]] | None = None  # the last one, as scored
 
     # What kinds of terms ask for
 
@@ -228,15 +230,18 @@ class TermSelector:
 
     def add_parts(self, *parts: PlanPart) -> None:
         for part in parts:
-            self._append(part, *self._score_part(part))
+            is_tested = self._tested is not None and self._tested[0] is part
+            tally, contributions = self._tested[1] if is_tested else self._score_part(part)  # type: ignore[index]
+            self.parts.append(part)
+            self.tallies.append(tally)
+            self.contributions.append(contributions)
 
-    def add_if_needed(self, part: PlanPart) -> None:
-        """Add a part with one term, where that passes the score test."""
-        tally, contributions = self._score_part(part)
+    def is_needed(self, part: PlanPart) -> bool:
+        """Whether a part with one term passes the score test."""
+        self._tested = part, self._score_part(part)
+        _, contributions = self._tested[1]
         degrees = (len(self.labels) - 1.0) * sum(encoding.width for encoding in part.encodings)
-        if is_term_needed(contributions, degrees, self.y, self.posterior, self.weight):
-            self._append(part, tally, contributions)
-            self.learn_weights()
+        return is_term_needed(contributions, degrees, self.y, self.posterior, self.weight)
 
     def learn_weights(self) -> None:
         """Learn the weights of all terms so far, and drop tested terms with a negative weight.
@@ -306,11 +311,6 @@ class TermSelector:
         for tokens in learning.collect_tokens(counts, self.settings, rows).values():
             self.tokens[len(self.parts)] = tokens
         return tally, contributions
-
-    def _append(self, part: PlanPart, tally: Tally, contributions: NDArray) -> None:
-        self.parts.append(part)
-        self.tallies.append(tally)
-        self.contributions.append(contributions)
 
     @staticmethod
     def _drops_negative(part: PlanPart) -> bool:

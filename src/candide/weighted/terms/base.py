@@ -5,7 +5,7 @@ it names its tally kind, estimates its distribution and gives leave-one-out cont
 itself for a sample. ``is_joint`` says whether each term has a weight prior of its own or shares one with its part.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from candide.data.blocks import Codes
@@ -37,8 +37,9 @@ class JointTerm(EventModel):
         return ()
 
     @classmethod
-    def add_tested(cls, selector: "TermSelector") -> None:
-        """Add parts that improve on the terms and weights so far."""
+    def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
+        """Propose parts that improve on the terms so far; each is added, and weights are learned, before the next."""
+        return ()
 
     def n_candidates(self, columns: Sequence[Name], n_columns: int) -> int:
         """How many terms a part of ``columns`` was selected from, in a model of so many columns."""

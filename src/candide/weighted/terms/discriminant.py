@@ -14,7 +14,7 @@ Contributions are divided by the root of the width: the scale of a single column
 (5, 2, 2)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -74,12 +74,14 @@ class Discriminant(JointTerm):
         return [make_part(cls(), scores)] if selector.can_join_numbers else []
 
     @classmethod
-    def add_tested(cls, selector: "TermSelector") -> None:
-        """Add a linear discriminant of numbers and categories, if it improves on the terms so far."""
+    def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
+        """A linear discriminant of numbers and categories, if it improves on the terms so far."""
         scores, categories = selector.normal_scores, selector.indicators
         width = sum(encoding.width for _, encoding in scores + categories)
         if categories and 2 <= width <= min(LIMITS.max_indicators, selector.table.n_rows - 1):
-            selector.add_if_needed(make_part(cls(quadratic=False, towards_diagonal=1.0), scores + categories))
+            part = make_part(cls(quadratic=False, towards_diagonal=1.0), scores + categories)
+            if selector.is_needed(part):
+                yield part
 
     @classmethod
     def distribution_class(cls) -> "type[Distribution]":

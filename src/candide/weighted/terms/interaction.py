@@ -13,7 +13,7 @@ without interactions passes with a probability of ``FAMILYWISE_ERROR_RATE``; whe
 and Hochberg's rule keeps the share of false ones below ``FALSE_DISCOVERY_RATE``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb, prod
@@ -119,13 +119,16 @@ class Interaction(JointTerm):
     # Selection
 
     @classmethod
-    def add_tested(cls, selector: "TermSelector") -> None:
-        """Add pairs, then triples that grow from the strongest pairs."""
-        if (pairs := cls._add_sets(selector, 2)) is not None:
-            cls._add_sets(selector, 3, pairs)
+    def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
+        """Pairs, then triples that grow from the strongest pairs."""
+        if (part := cls._select_sets(selector, 2)) is not None:
+            yield part
+            pairs = selector.parts[-1]  # some may have been dropped, or all
+            if pairs.spec.sets and (part := cls._select_sets(selector, 3, pairs)) is not None:
+                yield part
 
     @classmethod
-    def _add_sets(cls, selector: "TermSelector", order: int, pairs: PlanPart | None = None) -> PlanPart | None:
+    def _select_sets(cls, selector: "TermSelector", order: int, pairs: PlanPart | None = None) -> PlanPart | None:
         encodings = selector.cell_encodings(order)
         names = selector.strongest_columns([n for n, encoding in encodings.items() if (encoding.n_levels or 0) > 1])
         at, n = {name: j for j, name in enumerate(names)}, len(names)
@@ -147,9 +150,7 @@ class Interaction(JointTerm):
         used = sorted({j for columns in selected for j in columns})
         place = {j: i for i, j in enumerate(used)}
         event = cls(tuple(tuple(place[j] for j in columns) for columns in selected))
-        selector.add_parts(make_part(event, [(names[j], encodings[names[j]]) for j in used]))
-        selector.learn_weights()
-        return selector.parts[-1] if selector.parts[-1].spec.sets else None
+        return make_part(event, [(names[j], encodings[names[j]]) for j in used])
 
 
 def select_interactions(

@@ -4,7 +4,7 @@ It follows classes of any shape: each prototype raises the log-odds of some clas
 is to it (:mod:`candide.encoding.prototypes`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -43,5 +43,5 @@ class PrototypeTerm(Discriminant):
         return [selector.encodings.with_prototypes(make_part(cls(), selector.normal_scores))]
 
     @classmethod
-    def add_tested(cls, selector: "TermSelector") -> None:
-        return None
+    def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
+        return ()
