@@ -33,8 +33,8 @@ def test_kinds_of_terms_are_proposed_in_order():
 
 def test_a_new_kind_is_fitted_predicts_and_is_explained():
     X, y = rows()
-    model = cd.BayesClassifier(interactions=False).fit(X, y)
-    term = model.terms_()[TITLE]
+    model = cd.BayesClassifier().fit(X, y)
+    term = model.terms_[TITLE]
     assert term.kind == "difference"
     assert term.weight > 0
     new, truth = rows(seed=1)
@@ -48,7 +48,7 @@ def test_a_new_kind_is_fitted_predicts_and_is_explained():
 @pytest.mark.parametrize("detail", ["tally", "explain", "score"])
 def test_a_new_kind_is_saved_and_loaded(detail, tmp_path):
     X, y = rows()
-    model = cd.BayesClassifier(interactions=False).fit(X, y)
+    model = cd.BayesClassifier().fit(X, y)
     model.save(tmp_path / "m.candide", detail=detail)
     np.testing.assert_array_equal(cd.load(tmp_path / "m.candide").predict_proba(X), model.predict_proba(X))
 
@@ -58,7 +58,7 @@ def test_a_new_kind_is_counted_by_engines_and_merges(tmp_path):
     lines = [",".join([*map(str, row), label]) for *row, label in zip(*X.values(), y, strict=True)]
     (tmp_path / "rows.csv").write_text("\n".join([",".join([*X, "way"]), *lines]))
     model = cd.fit(tmp_path / "rows.csv", "way")
-    assert TITLE in [term.title for term in model.terms_()]
+    assert TITLE in [term.title for term in model.terms_]
     new, truth = rows(seed=1)
     both = model + cd.BayesClassifier(like=model).fit(new, truth)
     assert both.counts_.n_rows == 240
