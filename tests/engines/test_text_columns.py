@@ -190,7 +190,7 @@ def test_folds_of_a_table_are_counted_apart():
 
 def test_free_text_is_recognised_in_a_real_table():
     learned = fit_model(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
-    assert [(c.name, c.default_event) for c in learned.columns] == [("text", "text")]
+    assert [(c.name, c.kind) for c in learned.columns] == [("text", "text")]
     table = pq.read_table(data.corpus("sms_spam"))
     want = cd.TextNB(weights=None).fit(table["text"], table["class"].to_pylist())
     assert learned.fitted.counts.tallies[0].n_tokens == want.counts_.tallies[0].n_tokens

@@ -119,10 +119,10 @@ def test_text_is_one_kind_whatever_holds_it():
 
 def test_what_may_be_another_kind_says_so():
     doubt = {"text": PROSE * 2, "category": PROSE * 3, "identifier": [f"the title {i}" for i in range(40)]}
-    assert {kind: infer_column("x", pa.array(values)).alternative_event for kind, values in doubt.items()} == {
-        "text": "categorical",
+    assert {kind: infer_column("x", pa.array(values)).alternative for kind, values in doubt.items()} == {
+        "text": "category",
         "category": "text",
         "identifier": "text",
     }
     plain = PROSE, PROSE[:5] * 20, PROSE * 10, [f"u{i}" for i in range(40)], ["cook", "smith"] * 20
-    assert not any(infer_column("x", pa.array(values)).alternative_event for values in plain)
+    assert not any(infer_column("x", pa.array(values)).alternative for values in plain)

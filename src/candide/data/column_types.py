@@ -1,29 +1,26 @@
-"""Schema: what kind of thing each column holds, read from its type and one cheap look at its first values.
+"""Column types: the kind of values each column holds, inferred from its type and its first values.
 
-==============  ===================================================================  ===================
-kind            when                                                                 default event model
-==============  ===================================================================  ===================
-number          a numeric type, or objects that are all numbers                      gaussian
-date            dates and times: days since 1970; times of day and durations: days   gaussian
-whole           named columns of 3 to 20 different whole numbers, each in five rows    gaussian or categorical,
-                or more on average; both are counted                                 whichever tells more
-category        text, booleans, other objects; numbers that are all 0 or 1; columns  categorical
-                of no type that hold nothing; numbers behind a dictionary
-count           a sparse matrix                                                      multinomial
-identifier      named columns of 20 or more values, all different: text of fewer     left out
-                than four words, or whole numbers that step by one or are named
-                ``id`` or ``..._id``
-text            named columns of 10 or more different texts, of four words or more   text
-                on average, each in fewer than three rows on average
-nested          lists, structures, bytes                                             left out
-==============  ===================================================================  ===================
+==============  ===================================================================================
+kind            when
+==============  ===================================================================================
+number          a numeric type, or objects that are all numbers
+date            dates and times (days since 1970), times of day and durations (days)
+whole           named columns of 3 to 20 different whole numbers, each in five rows or more on average
+category        text, booleans, other objects; numbers that are all 0 or 1, or behind a dictionary;
+                columns without a type and without values
+count           the columns of a sparse matrix
+text            named columns of 10 or more different texts, of four words or more on average, each in
+                fewer than three rows on average
+identifier      named columns of 20 or more values, all different: text of fewer than four words, or
+                whole numbers that step by one or are named ``id`` or ``..._id``; left out
+nested          lists, structures, bytes; left out
+==============  ===================================================================================
 
-The look is at the first 20,000 rows, or fewer where columns are very many. Every choice can be overridden: an event
-model asked for by name is used. Where text might as well be a category, or a category or an identifier text, a column
-says so. Words are what stands between white space; where a script has none, so many letters are taken for a word.
+The event model of each kind is chosen in :mod:`candide.model.plan`, or by the user. Words are separated by white space;
+in scripts without it, a fixed number of letters counts as a word.
 
->>> from candide.data.table import Table
->>> {c.name: c.kind for c in infer_columns(Table.from_data({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]}))}
+>>> table = Table.from_data({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]})
+>>> {column.name: column.kind for column in infer_columns(table)}
 {'age': 'number', 'job': 'category', 'smokes': 'category'}
 """
 
@@ -44,30 +41,22 @@ from candide.data.row_hash import hash_rows
 from candide.data.table import Name, Table
 from candide.data.text_formats import non_missing_words, parse_plain_number
 
-DEFAULT_EVENTS = {
-    "number": "gaussian",
-    "whole": "whole",
-    "date": "gaussian",
-    "category": "categorical",
-    "count": "multinomial",
-    "text": "text",
-}
-_FEWEST_DISTINCT = 50  # different rows that are all there equally often before they are copies
-_EVENT_DESCRIPTIONS = {"text": "text", "categorical": "categories"}
+_LEFT_OUT = ("identifier", "nested")
+_EVENTS = {"text": "text", "category": "categorical"}  # by which a user declares a kind
+_PLURALS = {"text": "text", "category": "categories"}
+_MIN_DISTINCT_ROWS = 50  # distinct rows, all equally often there, before they are taken for copies
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _MIN_ID_VALUES = 20  # values before "all different" means anything
 _MAX_CODES = 20  # different whole numbers that may be codes
 _MIN_ROWS_PER_CODE = 5  # rows of each of them, on average
-_QUICK_CHECK_VALUES = 512  # values that tell most of the time that there are more
-_MIN_DISTINCT_NUMBERS = 10  # different numbers before a word among them is odd
+_QUICK_CHECK_VALUES = 512  # values that mostly show whether there are more
+_MIN_DISTINCT_NUMBERS = 10  # different numbers before a word among them is unusual
 _MIN_PROSE_WORDS = 4  # words on average before text is prose: names and most categories have fewer
-_MIN_DISTINCT_TEXTS = (
-    10  # different texts before they are prose: the answers to a question may be sentences, but are fewer
-)
-_MIN_ROWS_PER_TEXT_LEVEL = 3  # rows of each text on average at which they are levels: a message may be there twice
-_CERTAIN_ROWS_PER_LEVEL = 10  # rows of each on average at which there is no doubt of that
-# Chinese and Japanese have words of some two letters. Those of Thai, Lao, Burmese and Khmer have some four, marks
-# among them; twice as many are asked for, so that a name and a family name are not four words.
+_MIN_DISTINCT_TEXTS = 10  # different texts before they are prose: answers to a question may be sentences, but are fewer
+_MIN_ROWS_PER_TEXT_LEVEL = 3  # rows of each text on average at which texts are levels: a message may occur twice
+_CERTAIN_ROWS_PER_LEVEL = 10  # rows of each on average at which texts are certainly levels
+# Words of Chinese and Japanese have about two letters, those of Thai, Lao, Burmese and Khmer about four, with marks;
+# twice as many are required, so that a first name and a family name are not four words.
 _HAN, _THAI = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff", "\u0e00-\u109f\u1780-\u17ff"
 _WORD = re.compile(f"[{_HAN}]{{1,2}}|[{_THAI}]{{1,8}}|[^\\s{_HAN}{_THAI}]+")
 _NESTED = list | dict | set | bytes | np.ndarray
@@ -75,7 +64,7 @@ _NESTED = list | dict | set | bytes | np.ndarray
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """A column's kind, with a word on why where it is left out, a strange category, or might be another kind.
+    """A column's kind, and the reason where it is left out, an unusual category, or might be of another kind.
 
     >>> ColumnSchema("title", "identifier", "every value is different", "text").note.text
     "column 'title' is left out: every value is different"
@@ -84,114 +73,112 @@ class ColumnSchema:
     name: Name
     kind: str
     reason: str = ""
-    alternative_event: str = ""  # the name of the event model of what it may be instead
+    alternative: str = ""  # the kind that it may be instead
 
     @property
-    def default_event(self) -> str | None:
-        """The name of the default event model; None where the column is left out."""
-        return DEFAULT_EVENTS.get(self.kind)
+    def is_left_out(self) -> bool:
+        """Whether it is not modelled unless the user declares an event model."""
+        return self.kind in _LEFT_OUT
 
     @property
     def remedy(self) -> str:
-        """How to have it counted as what it may be instead."""
-        meant = _EVENT_DESCRIPTIONS.get(self.alternative_event)
-        return (
-            f"pass --event {self.name}={self.alternative_event} (events={{...}}) if it holds {meant}" if meant else ""
-        )
+        """How to declare the alternative."""
+        if not self.alternative:
+            return ""
+        option = f"--event {self.name}={_EVENTS[self.alternative]} (events={{...}})"
+        return f"pass {option} if it holds {_PLURALS[self.alternative]}"
 
     @property
     def note(self) -> Note:
-        """Why it is of this kind, for a person."""
-        taken = _EVENT_DESCRIPTIONS.get(self.default_event or "")
-        code = "left-out" if taken is None else "text-or-category" if self.alternative_event else "odd-category"
-        what = "left out" if taken is None else f"taken for {taken}"
+        """Why it is of this kind."""
+        code = "left-out" if self.is_left_out else "text-or-category" if self.alternative else "odd-category"
+        what = "left out" if self.is_left_out else f"taken for {_PLURALS[self.kind]}"
         return Note(code, f"column {self.name!r} is {what}: {self.reason}", self.name, self.remedy)
 
 
 def infer_columns(table: Table) -> list[ColumnSchema]:
-    """Look at every column of a table."""
+    """The type of every column of a table."""
     if table.is_sparse:
         return [ColumnSchema(name, "count") for name in table.names]
     if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
         head = table.source[: LIMITS.head_rows(len(table.names))]
-        maybe = _binary_or_absent(head).all(axis=0)
-        return [infer_column(n, head[:, n]) if maybe[n] else ColumnSchema(n, "number") for n in range(len(maybe))]
+        binary = _binary_or_absent(head).all(axis=0)
+        return [infer_column(n, head[:, n]) if binary[n] else ColumnSchema(n, "number") for n in range(len(binary))]
     heads = {name: table.head(name, LIMITS.head_rows(len(table.names))) for name in table.names}
     columns = {name: infer_column(name, values) for name, values in heads.items()}
-    return list(look_without_copies(columns, heads).values())
+    return list(infer_without_copies(columns, heads).values())
 
 
-def look_without_copies(columns: dict[Any, ColumnSchema], heads: Mapping[Any, Any]) -> dict[Any, ColumnSchema]:
-    """The kinds of columns by one copy of each row, where every row of the look is there equally often.
+def infer_without_copies(columns: dict[Any, ColumnSchema], heads: Mapping[Any, Any]) -> dict[Any, ColumnSchema]:
+    """The types of columns by one copy of each row, where all rows occur equally often.
 
-    Only text is affected: a text that is there three times, as its row is there three times, is not a category. A
-    single column does not show whether its rows are copies.
+    Only text is affected: a text that occurs three times because its row does is not a category. A single column does
+    not show whether its rows are copies.
 
     >>> texts = np.array([f"note {i} on this and that" for i in range(60)] * 3, object)
     >>> heads = {"note": texts, "size": np.tile(np.arange(60) / 7, 3)}
     >>> columns = {name: infer_column(name, values) for name, values in heads.items()}
-    >>> columns["note"].kind, look_without_copies(columns, heads)["note"].kind
+    >>> columns["note"].kind, infer_without_copies(columns, heads)["note"].kind
     ('category', 'text')
     """
     n_rows = len(next(iter(heads.values()), ()))
     categories = [name for name, column in columns.items() if column.kind == "category"]
-    if n_rows < 2 * _FEWEST_DISTINCT or len(heads) < 2 or not categories:
+    if n_rows < 2 * _MIN_DISTINCT_ROWS or len(heads) < 2 or not categories:
         return columns
-    _, group, often = np.unique(hash_rows(heads, n_rows), return_inverse=True, return_counts=True)
-    times = int(np.gcd.reduce(often))
-    if times == 1 or len(often) < _FEWEST_DISTINCT:
+    _, group, count = np.unique(hash_rows(heads, n_rows), return_inverse=True, return_counts=True)
+    times = int(np.gcd.reduce(count))
+    if times == 1 or len(count) < _MIN_DISTINCT_ROWS:
         return columns
     order = np.argsort(group, kind="stable")
     place = np.arange(n_rows) - np.searchsorted(group[order], group[order])
-    rows = np.sort(order[place < often[group[order]] // times])
+    rows = np.sort(order[place < count[group[order]] // times])
     once = {name: infer_column(name, heads[name].take(rows)) for name in categories}
     return columns | {name: column for name, column in once.items() if column.kind == "text"}
 
 
 def early_decision_note(name: Name, n_rows: int, later_values: Sequence[Any]) -> Note:
-    """The note on a column that is a category by its first rows, which hold 0 and 1 alone; ``others`` come later."""
-    text = (
-        f"column {name!r} is taken for categories, as it holds 0 and 1 alone in the first {n_rows:,} rows; "
-        f"later rows have {formatting.format_count(len(later_values), 'other number')}, such as {formatting.format_list(later_values, 3)}"
-    )
+    """The note on a column that is a category because its first rows hold only 0 and 1, unlike later ones."""
+    n, examples = formatting.format_count(len(later_values), "other number"), formatting.format_list(later_values, 3)
+    text = f"column {name!r} is taken for categories, as it holds 0 and 1 alone in the first {n_rows:,} rows; "
+    text += f"later rows have {n}, such as {examples}"
     remedy = f"pass --event {name}=gaussian (events={{...}}) if they are quantities"
     return Note("decided-early", text, name, remedy)
 
 
 def later_number_notes(table: Table, names: Collection[Name]) -> list[Note]:
-    """The same notes on columns of a table in memory that are categories by the rows looked at.
+    """The same notes on columns of a table in memory.
 
     >>> rows = Table.from_data({"x": np.repeat([0, 1, 7], 15_000)})
-    >>> [remark.column for remark in later_number_notes(rows, ["x"])]
+    >>> [note.column for note in later_number_notes(rows, ["x"])]
     ['x']
     """
-    most, found = LIMITS.head_rows(len(table.names)), list[Note]()
-    if table.n_rows <= most or table.is_sparse:
-        return found
+    n_head, notes = LIMITS.head_rows(len(table.names)), list[Note]()
+    if table.n_rows <= n_head or table.is_sparse:
+        return notes
     for name in names:
         column = table.column(name)
-        if is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:most]).all():
+        if is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:n_head]).all():
             continue
-        rest = column[most:]
+        rest = column[n_head:]
         if len(others := np.unique(rest[~_binary_or_absent(rest)])):
-            found.append(early_decision_note(name, most, others.tolist()))
-    return found
+            notes.append(early_decision_note(name, n_head, others.tolist()))
+    return notes
 
 
 def infer_column(name: Name, values: Any) -> ColumnSchema:
-    """The kind of one column, from its first values: an ndarray or an Arrow array."""
+    """The type of one column, from its first values: an ndarray or an Arrow array."""
     if is_arrow(values):
         return _infer_arrow(name, values)
     if values.dtype.kind in "mM":
         return ColumnSchema(name, "date")
+    if values.dtype.kind in "US":
+        return _infer_text(name, *_distinct_texts(values))
     if values.dtype.kind not in "fiuO":
-        return (
-            _infer_text(name, *_distinct_texts(values)) if values.dtype.kind in "US" else ColumnSchema(name, "category")
-        )
+        return ColumnSchema(name, "category")
     if values.dtype.kind == "O":
         present = [v for v in values.tolist() if not is_absent(v)]
         if not present:
-            return ColumnSchema(name, "category")  # of which nothing is known, and which takes whatever comes
+            return ColumnSchema(name, "category")  # which takes any later values
         if all(isinstance(v, str) for v in present):
             return _infer_text(name, list(dict.fromkeys(present)), len(present))
         others = [v for v in present if not isinstance(v, bool | np.bool_)]  # booleans among numbers are 0 and 1
@@ -222,7 +209,7 @@ def _infer_numbers(name: Name, values: NDArray) -> ColumnSchema:
 
 
 def is_certain(column: ColumnSchema, values: Any) -> bool:
-    """Whether a column stays of this kind, whatever numbers, or dates, come after these first values of it.
+    """Whether a column stays of this kind, whatever numbers or dates follow its first values.
 
     >>> [is_certain(infer_column("a", x), x) for x in (np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0]))]
     [True, False, False]
@@ -262,7 +249,7 @@ def _infer_arrow(name: Name, values: Any) -> ColumnSchema:
 
 
 def is_coded_number(arrow_type: Any) -> bool:
-    """Whether an Arrow type is that of numbers behind a dictionary: somebody declared them to be categories."""
+    """Whether an Arrow type is a dictionary of numbers, which declares them to be categories."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(arrow_type):
@@ -272,7 +259,7 @@ def is_coded_number(arrow_type: Any) -> bool:
 
 
 def _infer_text(name: Name, distinct: list[Any], rows: int) -> ColumnSchema:
-    """Text, categories or an identifier, by the different values of so many rows."""
+    """Text, categories or an identifier, by the distinct values of so many rows."""
     n = len(distinct)
     if not isinstance(name, str) or n * _CERTAIN_ROWS_PER_LEVEL <= rows:  # most columns are decided here
         return _infer_category(name, distinct)
@@ -285,7 +272,7 @@ def _infer_text(name: Name, distinct: list[Any], rows: int) -> ColumnSchema:
 
 
 def _distinct_texts(values: NDArray) -> tuple[list[str], int]:
-    """The different values of an array of text or of bytes, and how many rows it has."""
+    """The distinct values of an array of text or bytes, and its number of rows."""
     text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
     return list(dict.fromkeys(text.tolist())), len(values)
 
@@ -309,16 +296,16 @@ def _infer_prose(name: Name, distinct: list[Any], rows: int, words: float) -> Co
     n, why = len(distinct), f"{len(distinct):,} different values in {rows:,} rows, of {words:.3g} words on average"
     is_mostly_different = n * _MIN_ROWS_PER_TEXT_LEVEL > rows
     if n >= _MIN_DISTINCT_TEXTS and is_mostly_different:
-        return ColumnSchema(name, "text", why, "categorical") if 2 * n <= rows else ColumnSchema(name, "text")
+        return ColumnSchema(name, "text", why, "category") if 2 * n <= rows else ColumnSchema(name, "text")
     is_either = n >= _MIN_DISTINCT_TEXTS or (is_mostly_different and n > 1)
     return ColumnSchema(name, "category", why, "text") if is_either else _infer_category(name, distinct)
 
 
 def _infer_category(name: Name, values: list[Any]) -> ColumnSchema:
-    """A category, with a word where it looks like numbers among which a few words have strayed."""
+    """A category, with a reason where it looks like numbers with a few words among them."""
     try:
         distinct = list(dict.fromkeys(values))
-    except TypeError:  # no level can be this, as will be said when it is counted
+    except TypeError:  # values that cannot be levels: an error when they are counted
         distinct = []
     words = [v for v in distinct if not _is_number_text(v)]
     odd, numbers = non_missing_words(words), len(distinct) - len(words)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from candide import formatting
 from candide.data.arrow_columns import check_not_nested
-from candide.data.column_types import ColumnSchema, infer_column, look_without_copies
+from candide.data.column_types import ColumnSchema, infer_column, infer_without_copies
 from candide.data.labels import MAX_CLASSES, Labels, check_number_of_classes, has_label
 from candide.data.limits import LIMITS
 from candide.data.notes import Note
@@ -63,12 +63,12 @@ def prepare_source(
     looked = {
         n: infer_column(n, column) for n, column in wanted.items() if n not in told and n not in source.spread_values
     }
-    looked = look_without_copies(looked, {n: values[n] for n in wanted})
+    looked = infer_without_copies(looked, {n: values[n] for n in wanted})
     looked |= told | {n: infer_column(n, column) for n, column in source.spread_values.items() if n not in told}
     columns = [looked[n] for n in wanted]
     wordy = [str(c.name) for c in columns if c.kind in _TEXT_KINDS]
     remarks += [note for n in wordy for note in _stray_note(n, values[n], source.is_untyped)]
-    remarks += [c.note for c in columns if (c.default_event is None or c.alternative_event) and c.name not in asked]
+    remarks += [c.note for c in columns if (c.is_left_out or c.alternative) and c.name not in asked]
     plan = plan_columns(columns, events)
     for name in (name for part in plan.parts if part.block_kind != "documents" for name in part.columns):
         check_not_nested(values[str(name)], name)

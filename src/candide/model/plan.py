@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 
 _MAX_EVENT_LENGTH = 150  # letters of an event model in print
 ALL_COLUMNS = "*"  # in events: every column that is not named
+DEFAULT_EVENTS = {  # of naive Bayes, by the kind of a column; the weighted model bins numbers and dates
+    "number": "gaussian",
+    "date": "gaussian",
+    "whole": "whole",
+    "category": "categorical",
+    "count": "multinomial",
+    "text": "text",
+}
 CodeMoves = tuple[CodeMapping, ...]  # of the codes of each column of a block
 BlockKey = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
 
@@ -249,12 +257,13 @@ def plan_columns(columns: "Sequence[ColumnSchema]", events: Any = "auto") -> Pla
     if is_single_event(events):
         return _plan_single_event(tuple(names), resolve_event(events))
     asked = _requested_events(expand_wildcard(events, names), names) if isinstance(events, Mapping) else {}
-    usual = {name: resolve_event(name) for name in {column.default_event for column in columns} if name}
+    kinds = {column.kind for column in columns if not column.is_left_out}
+    default = {kind: resolve_event(DEFAULT_EVENTS[kind]) for kind in kinds}
     groups: dict[tuple[EventModel, BlockKey], list[Name]] = {}
     known: dict[tuple[int, BlockKey], list[Name]] = {}
     alone: dict[int, bool] = {}
     for column in columns:
-        event, key = asked.get(column.name) or (usual.get(column.default_event or ""), None)
+        event, key = asked.get(column.name) or (default.get(column.kind), None)
         if event is not None:
             if id(event) not in alone:
                 alone[id(event)] = _has_own_block(event)
