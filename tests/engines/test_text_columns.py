@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.model_selection import StratifiedKFold
-from tests import data
+from tests import tables
 
 import candide as cd
 from candide.engines.duckdb import formats
@@ -76,7 +76,7 @@ def traits(text):
 
 
 def test_words_and_looks_of_real_messages_are_better_together():
-    table = pq.read_table(data.corpus("sms_spam"))
+    table = pq.read_table(tables.corpus("sms_spam"))
     text, y = np.array(table["text"].to_pylist(), object), np.array(table["class"].to_pylist())
     columns = {"text": text, **traits(text)}
 
@@ -189,12 +189,12 @@ def test_folds_of_a_table_are_counted_apart():
 
 
 def test_free_text_is_recognised_in_a_real_table():
-    learned = fit_model(data.corpus("sms_spam"), "class", drop=["split"], model="naive")
+    learned = fit_model(tables.corpus("sms_spam"), "class", drop=["split"], model="naive")
     assert [(c.name, c.kind) for c in learned.columns] == [("text", "text")]
-    table = pq.read_table(data.corpus("sms_spam"))
+    table = pq.read_table(tables.corpus("sms_spam"))
     want = cd.TextNB(weights=None).fit(table["text"], table["class"].to_pylist())
     assert learned.fitted.counts.tallies[0].n_tokens == want.counts_.tallies[0].n_tokens
-    scores = evaluate(learned.fitted, data.corpus("sms_spam"))
+    scores = evaluate(learned.fitted, tables.corpus("sms_spam"))
     assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))
 
 

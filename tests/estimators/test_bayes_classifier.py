@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
-from tests.data import table
+from tests.tables import table
 
 import candide as cd
 from candide.errors import InputError

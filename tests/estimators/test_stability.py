@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
-from tests.data import table
+from tests.tables import table
 
 import candide as cd
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
-from tests.data import corpus
+from tests.tables import corpus
 
 import candide as cd
 from candide.data.notes import DataWarning

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from tests import data
+from tests import tables
 
 import candide as cd
 from candide.errors import InputError, NotCountedError
@@ -164,7 +164,7 @@ needs_speed = pytest.mark.skipif(kernel.compiled is None, reason="takes minutes 
 
 
 def corpus(name):
-    rows = pq.read_table(data.corpus(name))
+    rows = pq.read_table(tables.corpus(name))
     return (np.array(rows[c].to_pylist(), object) for c in ("text", "class", "split"))
 
 

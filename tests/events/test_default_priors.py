@@ -7,7 +7,7 @@ rows left out, a value, over all tables: a prior that is better on one of them a
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.data import table
+from tests.tables import table
 
 import candide as cd
 from candide.data.table import Table

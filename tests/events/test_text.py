@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import dirichlet_multinomial
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
-from tests import data
+from tests import tables
 
 import candide as cd
 from candide.conjugate import token_estimates
@@ -30,7 +30,7 @@ WORDS = ["ant", "bee", "cat", "dog", "eel"]
 
 @cache
 def rows(name):
-    table = pq.read_table(data.corpus(name))
+    table = pq.read_table(tables.corpus(name))
     some = np.random.default_rng(0).permutation(len(table))[: SIZES[name] if kernel.compiled else 600]
     table = table.take(some)
     return table["text"].to_pylist(), np.array(table["class"].to_pylist())

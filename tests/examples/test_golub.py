@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests import data
+from tests import tables
 
 import candide as cd
 
@@ -25,7 +25,7 @@ def example():
 
 
 def test_at_most_three_errors(example):
-    found = example.run(data.table(GOLUB))
+    found = example.run(tables.table(GOLUB))
     assert len(found.genes) == 7129
     assert len(found.y) == 34
     assert found.errors <= 3
@@ -34,18 +34,18 @@ def test_at_most_three_errors(example):
 
 
 def test_the_test_samples_have_no_say_in_the_choice(example, tmp_path):
-    table = pq.read_table(data.table(GOLUB))
+    table = pq.read_table(tables.table(GOLUB))
     train = pc.equal(table["split"], "train")
     nonsense = [pc.if_else(train, table[name], 0) for name in table.column_names[:-2]]
     spoiled = pa.table([*nonsense, table["split"], table["class"]], names=table.column_names)
     pq.write_table(spoiled, tmp_path / "spoiled.parquet")
-    honest, other = example.run(data.table(GOLUB)), example.run(tmp_path / "spoiled.parquet")
+    honest, other = example.run(tables.table(GOLUB)), example.run(tmp_path / "spoiled.parquet")
     assert honest.log_loss == other.log_loss
     assert honest.model.fitted_.plan.columns == other.model.fitted_.plan.columns
 
 
 def test_evidence_needs_no_tuning():
-    table = pq.read_table(data.table(GOLUB))
+    table = pq.read_table(tables.table(GOLUB))
     y, train = np.array(table["class"]), np.array(table["split"]) == "train"
     X = table.drop_columns(["class", "split"])
     model = cd.NaiveBayes(select="evidence").fit(X.filter(train), y[train])
@@ -55,7 +55,7 @@ def test_evidence_needs_no_tuning():
 
 
 def test_the_script_says_what_it_found_and_draws_every_test_sample(example, tmp_path, capsys, monkeypatch):
-    data.table(GOLUB)
+    tables.table(GOLUB)
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     from candide import plot

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from tests.data import table
 from tests.export.scorers import CLOSE, enormous_counts, rows_of
 from tests.export.test_policies import POLICIES
 from tests.export.test_policies import rows as some_rows
 from tests.export.test_scorers import DROPINS, HOSTILE, LAWS, ROWS, every_law, real
 from tests.model_cases import MODELS
+from tests.tables import table
 
 import candide as cd
 from candide.errors import InputError

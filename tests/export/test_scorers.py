@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.data import corpus, table
 from tests.export.scorers import SCORERS, check, rows_of
 from tests.model_cases import MODELS
+from tests.tables import corpus, table
 
 import candide as cd
 from candide import export

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
-from tests.data import table
+from tests.tables import table
 
 from candide.data.table import Table
 from candide.model.settings import Settings

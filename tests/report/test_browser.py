@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from tests.data import table
 from tests.report import browser
 from tests.report.test_page import HOSTILE, mixed
+from tests.tables import table
 
 import candide as cd
 

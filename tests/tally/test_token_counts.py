@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests import data
+from tests import tables
 
 from candide.data.documents import Documents
 from candide.encoding.tokens import Tokens, tokenize
@@ -108,7 +108,7 @@ def test_counts_are_the_exact_ones(rows):
 
 @pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)], ids=["words", "bigrams"])
 def test_four_quarters_of_newsgroups_add_up_to_the_whole_exactly(ngrams):
-    rows = pq.read_table(data.corpus("newsgroups20"))
+    rows = pq.read_table(tables.corpus("newsgroups20"))
     labels, spec = np.array(rows["class"].to_pylist()), TallySpec("token_counts", (Tokens(ngrams=ngrams),))
     classes, y = np.unique(labels, return_inverse=True)
     if not module.kernel.compiled:

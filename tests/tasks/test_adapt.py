@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests import data
+from tests import tables
 
 import candide as cd
 from candide import operations
@@ -119,7 +119,7 @@ def test_rows_that_tell_nothing():
 def test_adult_reweighted(share):
     import pyarrow.parquet as pq
 
-    train, test = (pq.read_table(data.table(f"adult_{part}.parquet")).to_pandas() for part in ("train", "test"))
+    train, test = (pq.read_table(tables.table(f"adult_{part}.parquet")).to_pandas() for part in ("train", "test"))
     model = cd.fit(train.sample(12_000, random_state=0), "class")
     rich = (test["class"] == ">50K").to_numpy()
     rng = np.random.default_rng(0)

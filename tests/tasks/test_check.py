@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.data import table
+from tests.tables import table
 
 import candide as cd
 from candide import operations

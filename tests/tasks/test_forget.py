@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.data import table
+from tests.tables import table
 
 import candide as cd
 from candide import store

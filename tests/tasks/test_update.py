@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from candide.tables.table import Table
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import data
+from tests import tables
 from tests.model_cases import labels_of, mixed
 
 import candide as cd
 from candide import store
-from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotCountedError, UnknownNameError
 from candide.model.counts import align_counts
@@ -69,7 +69,7 @@ def test_a_merged_file_is_the_file_of_the_merged(tmp_path):
 @pytest.fixture(scope="module")
 def adult():
     """The Adult census: rows as columns of arrays, the target, and the model of all rows."""
-    table = pq.read_table(data.table("adult_train.parquet"))
+    table = pq.read_table(tables.table("adult_train.parquet"))
     target = table.column_names[-1]
     return table, target, fit_model(table, target, model="naive").fitted
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, roc_auc_score
-from tests.data import table
+from tests.tables import table
 
 from candide.data.labels import Labels
 from candide.data.sample import Sample

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
-from tests import data
+from tests import tables
 
 from candide.data.documents import Documents
 from candide.encoding import tokens as text
@@ -67,7 +67,7 @@ def by_definition(documents, tokens):
 @pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)], ids=["words", "bigrams"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_terms_and_counts_are_those_of_countvectorizer(name, ngrams):
-    rows = pq.read_table(data.corpus(name))
+    rows = pq.read_table(tables.corpus(name))
     documents, labels = rows["text"].to_pylist(), np.array(rows["class"].to_pylist())
     classes, y = np.unique(labels, return_inverse=True)
     theirs = CountVectorizer(ngram_range=ngrams)
@@ -92,7 +92,7 @@ def test_characters_within_words_are_those_of_countvectorizer(documents):
     if documents == "made":
         documents = ["我想喝茶 你呢", "สวัสดีครับ", "a bb\tccc\n\ndddd  ", "", " \u3000 ", "İI " * 3, "x" * 70_000]
     else:
-        documents = pq.read_table(data.corpus("sms_spam"))["text"].to_pylist()
+        documents = pq.read_table(tables.corpus("sms_spam"))["text"].to_pylist()
     for ngrams in [(3, 5), (1, 2), (4, 4)]:
         theirs = CountVectorizer(analyzer="char_wb", ngram_range=ngrams)
         n = np.asarray(theirs.fit_transform(documents).sum(axis=0)).ravel()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.data import table as real_table
+from tests.tables import table as real_table
 
 from candide.data.documents import Documents
 from candide.data.labels import Labels

@@ -241,7 +241,7 @@ def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
     plants, herb = demo_rows(2000, seed=0)
     columns = {name: pa.array(column, from_pandas=True) for name, column in plants.items()}
     postgres.make(pa.table({"id": np.arange(2000), **columns, "herb": herb}), "plants")
-    text = (Path(__file__).parents[2] / "docs" / "how-to" / "postgres.md").read_text()
+    text = (Path(__file__).parents[3] / "docs" / "how-to" / "postgres.md").read_text()
     commands = re.findall("^candide (.*)$", text, re.MULTILINE)
     said = [run(*shlex.split(command.replace("$DB", postgres.address()))) for command in commands]
     assert [result.exit_code for result in said] == [0] * 5, [result.output for result in said]
