@@ -1,9 +1,9 @@
-"""Shrinkage: a covariance pulled towards its mean variance times the identity, (1 - s) S + s m I.
+"""Shrinkage of a covariance towards its mean variance times the identity, (1 - s) S + s m I.
 
-The share s is a number, or found from the data: Ledoit and Wolf (2004) take the s that loses least on average, from the
-fourth moments; Chen, Wiesel, Eldar and Hero (2010, "oas") do the same for normal data, from S alone. A given number and
-"oas" are taken in the units of the columns, so these should have the same units; "ledoit-wolf" is taken of the columns
-divided by their deviations, and has none. All three as in scikit-learn's discriminant analysis.
+The share s is a number, or estimated: Ledoit and Wolf (2004) minimise the expected loss, from the fourth moments; Chen,
+Wiesel, Eldar and Hero (2010, "oas") do so for normal data, from S alone. A number and "oas" apply in the units of the
+columns, which should be the same; "ledoit-wolf" applies to standardised columns. All three are as in scikit-learn's
+discriminant analysis.
 
 >>> one = CoMoments(np.array([[4.0]]), np.zeros((1, 2)), np.array([[[8.0, 4.0], [4.0, 4.0]]]))
 >>> shrink_scatter(one, 0.5)[0].tolist()  # of the scatter: the mean of 8 and 4 is 6
@@ -24,17 +24,15 @@ SHRINKAGE_METHODS = ("ledoit-wolf", "oas")
 
 
 def check_shrinkage(shrinkage: Any) -> None:
-    """Refuse what is no share and no method."""
+    """Refuse what is neither a share nor a method."""
     if isinstance(shrinkage, str):
         if shrinkage not in SHRINKAGE_METHODS:
             raise unknown_name_error("shrinkage", shrinkage, SHRINKAGE_METHODS)
-    elif shrinkage is not None and not (_is_number(shrinkage) and 0 <= shrinkage <= 1):
+        return
+    is_number = isinstance(shrinkage, Real) and not isinstance(shrinkage, bool)
+    if shrinkage is not None and not (is_number and 0 <= shrinkage <= 1):
         remedy = "pass a number in 0..1, 'ledoit-wolf', 'oas' or None"
         raise InputError(f"shrinkage: {shrinkage!r}", value=shrinkage, remedy=remedy)
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, Real) and not isinstance(x, bool)
 
 
 def shrink_scatter(tally: CoMoments, shrinkage: float | str | None) -> Floats:
@@ -62,14 +60,14 @@ def _mean_variance(scatter: Floats) -> Floats:
 
 
 def _sizes(tally: CoMoments, scatter: Floats) -> tuple[Floats, Floats, Floats, int]:
-    """(class,) weight, sum of squares of the covariance, square of its mean variance; and how many columns."""
+    """(class,) weight, squared norm of the covariance, square of its mean variance; and the number of columns."""
     n = tally.weight[:, 0]
     size = divide_or_zero(np.einsum("cjk,cjk->c", scatter, scatter), n * n)
     return n, size, divide_or_zero(_mean_variance(scatter) ** 2, n * n), scatter.shape[1]
 
 
 def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
-    """(class,) the share of least expected loss, of columns in standard units."""
+    """(class,) the share of least expected loss, for standardised columns."""
     if tally.fourth is None:
         raise InputError(
             "shrinkage='ledoit-wolf' needs fourth moments, which this tally does not keep",
@@ -77,18 +75,16 @@ def _ledoit_wolf(tally: CoMoments, scatter: Floats, unit: Floats) -> Floats:
             remedy="count the rows with that shrinkage, or use 'oas' or a number",
         )
     n, size, square, p = _sizes(tally, scatter)
-    rows = (tally.fourth / (unit * unit)).sum(axis=(1, 2))  # over rows, of (|x|^2)^2
-    noise, away = (
-        divide_or_zero(divide_or_zero(rows, n) - size, n),
-        size - p * square,
-    )  # of the covariance, and of it from the target
+    rows = (tally.fourth / (unit * unit)).sum(axis=(1, 2))  # sum over rows of |x|^4
+    noise = divide_or_zero(divide_or_zero(rows, n) - size, n)  # variance of the covariance
+    away = size - p * square  # its squared distance from the target
     return np.where((p > 1) & (noise > 0), divide_or_zero(np.minimum(noise, away), away), 0.0)
 
 
 def _oas(tally: CoMoments, scatter: Floats) -> Floats:
-    """(class,) the share that approximates an oracle, if the data are normal."""
+    """(class,) the oracle-approximating share, for normal data."""
     n, size, square, p = _sizes(tally, scatter)
     if p == 1:
         return np.zeros(len(n))
-    away = (n + 1.0) * (size - p * square)  # p^2 times the means that the paper has
+    away = (n + 1.0) * (size - p * square)  # p^2 times the means of the paper
     return np.where(away > 0, np.minimum(divide_or_zero(size + p * p * square, away), 1.0), 1.0)

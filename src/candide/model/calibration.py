@@ -1,18 +1,18 @@
-"""Calibration: stated probabilities bent to what came true, on rows that the model had not met.
+"""Calibrators: probabilities adjusted to the frequencies observed in held-out rows.
 
-Logistic calibration (Platt, 1999) multiplies the scores by one number and adds one to each class,
+Logistic calibration (Platt, 1999) multiplies the log-probabilities by one number and adds one to each class,
 
     log p'(c | x) = a log p(c | x) + b_c - log of their sum
 
-which weights and class biases can say themselves: the model stays a sum that can be read. Isotonic calibration
-(Zadrozny and Elkan, 2002) takes for each class any curve of its log-odds that does not fall; it wants many rows.
+which weights and intercepts can absorb: the model stays a sum of terms. Isotonic calibration (Zadrozny and Elkan, 2002)
+fits a non-decreasing curve of the log-odds of each class; it needs many rows.
 
 >>> rng = np.random.default_rng(0)
 >>> truth = rng.normal(0, 1.5, 2000)  # log-odds
 >>> y = (rng.random(2000) < 1 / (1 + np.exp(-truth))).astype(int)
->>> too_sure = np.stack([-np.logaddexp(0, 3 * truth), -np.logaddexp(0, -3 * truth)], axis=1)
->>> found = fit_logistic(too_sure, y)
->>> round(found.scale, 1), found.bias.round(1).tolist()
+>>> overconfident = np.stack([-np.logaddexp(0, 3 * truth), -np.logaddexp(0, -3 * truth)], axis=1)
+>>> calibrator = fit_logistic(overconfident, y)
+>>> round(calibrator.scale, 1), calibrator.bias.round(1).tolist()
 (0.3, [0.0, 0.0])
 """
 
@@ -26,41 +26,38 @@ from candide.data.blocks import Codes, Floats
 from candide.model.settings import CALIBRATIONS
 
 _MAX_STEPS = 50
-_SCALE_STRENGTH, _BIAS_STRENGTH = (
-    1.0,
-    0.1,
-)  # the strengths with which they are held at 1 and at 0: those of one row, and of less
+_SCALE_STRENGTH, _BIAS_STRENGTH = 1.0, 0.1  # precisions around 1 and 0: those of one row, and of less
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticCalibrator:
-    """What scores are multiplied by, and what is added to those of each class."""
+    """A factor of the log-probabilities, and an intercept of each class."""
 
     scale: float
     bias: Floats  # (class)
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        """(row, class) log p(class | x) of stated ones."""
+        """(row, class) calibrated log p(class | x)."""
         joint = self.scale * log_posterior + self.bias
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
 
 def fit_logistic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> LogisticCalibrator:
-    """The scale and biases under which the classes of some rows are most probable: by Newton's method."""
+    """The scale and intercepts that maximise the penalised likelihood, by Newton's method."""
     n, k = log_posterior.shape
     w = np.ones(n) if weight is None else weight
     centred = log_posterior - log_posterior.mean(axis=1, keepdims=True)
     target, strength = np.eye(k)[y], np.diag([_SCALE_STRENGTH, *[_BIAS_STRENGTH] * k])
-    x, start = np.array([1.0, *[0.0] * k]), np.array([1.0, *[0.0] * k])
+    x = start = np.array([1.0, *[0.0] * k])
 
     def loss(x: Floats) -> float:
-        said = LogisticCalibrator(float(x[0]), x[1:])(centred)
-        return float(-(w @ said[np.arange(n), y]) + 0.5 * (x - start) @ strength @ (x - start))
+        calibrated = LogisticCalibrator(float(x[0]), x[1:])(centred)
+        return float(-(w @ calibrated[np.arange(n), y]) + 0.5 * (x - start) @ strength @ (x - start))
 
     for _ in range(_MAX_STEPS):
         p = np.exp(LogisticCalibrator(float(x[0]), x[1:])(centred))
-        away = w[:, None] * (p - target)
-        slope = np.array([(away * centred).sum(), *away.sum(axis=0)]) + strength @ (x - start)
+        error = w[:, None] * (p - target)
+        slope = np.array([(error * centred).sum(), *error.sum(axis=0)]) + strength @ (x - start)
         mean = (p * centred).sum(axis=1)
         cross = (w[:, None] * p * (centred - mean[:, None])).sum(axis=0)
         curvature = strength.copy()
@@ -78,13 +75,13 @@ def fit_logistic(log_posterior: Floats, y: Codes, weight: Floats | None = None) 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """For each class, or the second of two, log-odds that are stated, ascending, and the share that came true."""
+    """For each class, or the second of two: ascending predicted log-odds, and the frequencies observed there."""
 
     log_odds: tuple[Floats, ...]
     observed_frequencies: tuple[Floats, ...]
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        """(row, class) log p(class | x) of stated ones: log-odds between those known lie on a straight line."""
+        """(row, class) calibrated log p(class | x), linear in the log-odds between the points."""
         odds = _log_odds(log_posterior)
         curves = enumerate(zip(self.log_odds, self.observed_frequencies, strict=True))
         true = np.column_stack([np.interp(odds[:, c], known, np.log(p / (1.0 - p))) for c, (known, p) in curves])
@@ -94,14 +91,14 @@ class IsotonicCalibrator:
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
     def to_export_dict(self) -> dict[str, Any]:
-        """The curves as data: log-odds that are stated, and those that came true."""
+        """The curves as data: predicted and observed log-odds."""
         return {"stated": list(self.log_odds), "true": [np.log(p / (1.0 - p)) for p in self.observed_frequencies]}
 
 
 def fit_isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) -> IsotonicCalibrator:
-    """The curves that do not fall and come nearest to what came true: from the middle of a step to the next.
+    """The non-decreasing curves nearest to the observed classes, through the middle of each step.
 
-    Of the rows of a step half a row more is either way, so that nothing is certain.
+    Half a row is added either way to the rows of a step, so that no probability is 0 or 1.
 
     >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
     >>> np.exp(fit_isotonic(log_p, np.array([0, 0, 1, 1]))(log_p)).round(2).tolist()
@@ -110,20 +107,20 @@ def fit_isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) 
     from scipy.optimize import isotonic_regression
 
     odds, w = _log_odds(log_posterior), np.ones(len(y)) if weight is None else weight
-    known, shares = list[Floats](), list[Floats]()
+    log_odds, frequencies = list[Floats](), list[Floats]()
     for c in range(odds.shape[1]):
         order = np.argsort(odds[:, c], kind="stable")
         order = order[w[order] > 0]
-        own, x, n = (y == c + (odds.shape[1] == 1))[order].astype(float), odds[order, c], w[order]
-        steps = isotonic_regression(own, weights=n).blocks[:-1]
-        rows, met, sums = (np.add.reduceat(values, steps) for values in (n, n * own, n * x))
-        known.append(np.maximum.accumulate(sums / rows))
-        shares.append(np.maximum.accumulate((met + 0.5) / (rows + 1.0)))
-    return IsotonicCalibrator(tuple(known), tuple(shares))
+        is_class, x, n = (y == c + (odds.shape[1] == 1))[order].astype(float), odds[order, c], w[order]
+        steps = isotonic_regression(is_class, weights=n).blocks[:-1]
+        rows, positive, sums = (np.add.reduceat(values, steps) for values in (n, n * is_class, n * x))
+        log_odds.append(np.maximum.accumulate(sums / rows))
+        frequencies.append(np.maximum.accumulate((positive + 0.5) / (rows + 1.0)))
+    return IsotonicCalibrator(tuple(log_odds), tuple(frequencies))
 
 
 def _log_odds(log_posterior: Floats) -> Floats:
-    """(row, class) log p / (1 - p), of two classes of the second alone."""
+    """(row, class) log p / (1 - p); for two classes only that of the second."""
     if log_posterior.shape[1] == 2:
         return log_posterior[:, 1:] - log_posterior[:, :1]
     with np.errstate(divide="ignore"):

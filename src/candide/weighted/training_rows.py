@@ -1,11 +1,11 @@
-"""Rows that weights are learned from: their blocks, classes, weights, and what leaving one of them out takes away.
+"""The rows that weights are learned from: their blocks, classes, weights, and what leaving a row out takes away.
 
-Words are learned from further rows, because they are very many. What the other terms contribute to these is where words
-begin; it is worked out some rows at a time, and only its sum is kept.
+Token weights are very many, so that they are learned from further rows. The contributions of the other terms to these
+are computed a few rows at a time, and only their sum is kept.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from candide.weighted import optimizer
 if TYPE_CHECKING:
     from candide.data.sample import Sample
 
-_ROWS_AT_ONCE = 1 << 12  # rows that are scored together
+_CHUNK_ROWS = 1 << 12  # rows that are scored together
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class TrainingRows:
 
     blocks: Sequence[Block]
     y: Codes
-    weight: Floats | None = None  # (row,) how often it counts
+    weight: Floats | None = None  # (row,) its frequency
     left_out_weight: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
     fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
 
@@ -48,9 +48,9 @@ class TrainingRows:
         return self.weight if self.left_out_weight is None else self.left_out_weight
 
     def learning_weight(self, class_weight: Floats) -> Floats | None:
-        """(row,) how often each counts while weights are learned: never, where most have a class of their own.
+        """(row,) its frequency while weights are learned: 0 where most rows are the only one of their class.
 
-        Left out, such a row is of a class that nothing is known of: all that it could teach is to avoid its own class.
+        Such a row, left out, is of a class of which nothing is known: it could only teach to avoid its own class.
         """
         removed = np.ones(len(self)) if self.removed_weight is None else self.removed_weight
         alone = class_weight[self.y] < 1.5 * removed
@@ -60,31 +60,29 @@ class TrainingRows:
 
     def take(self, rows: slice) -> "TrainingRows":
         """Some of the rows."""
-        parts = (self.y, self.weight, self.left_out_weight, self.fold)
-        own = (None if part is None else part[rows] for part in parts)
-        return TrainingRows([slice_rows(block, rows) for block in self.blocks], *own)  # type: ignore[arg-type]
+        weights = (None if a is None else a[rows] for a in (self.weight, self.left_out_weight, self.fold))
+        return TrainingRows([slice_rows(block, rows) for block in self.blocks], self.y[rows], *weights)
 
 
 @dataclass(eq=False)
 class FurtherRows:
-    """Rows that words are learned from, and which of them every other term is learned from."""
+    """Rows that token weights are learned from, and which of them all other weights are learned from."""
 
     rows: TrainingRows
     term_rows: Codes
-    offset: Floats | float = 0.0  # (row, class) what terms other than words contribute
+    offset: Floats | float = 0.0  # (row, class) the contributions of terms other than tokens
 
     def score_terms(
         self, counts: ModelCounts, settings: Settings, weight: Sequence[Floats], held_out: Callable[..., Floats]
     ) -> None:
-        """Add up what the other terms contribute with these weights, each row left out of its own."""
-        self.offset = np.zeros((len(self.rows), len(counts.labels)))
-        for i, (part, tally, each) in enumerate(zip(counts.plan.parts, counts.tallies, weight, strict=True)):
-            if part.event.weights_tokens or not each.any():
+        """Sum the contributions of the other terms with these weights, each row left out."""
+        self.offset, k = np.zeros((len(self.rows), len(counts.labels))), len(counts.labels)
+        for i, (part, tally, own) in enumerate(zip(counts.plan.parts, counts.tallies, weight, strict=True)):
+            if part.event.weights_tokens or not own.any():
                 continue
-            prior, own = prior_for(part.event, settings.param_priors), self.rows.blocks[i : i + 1]
-            alone = TrainingRows(own, self.rows.y, self.rows.weight, self.rows.left_out_weight, self.rows.fold)
-            for start in range(0, len(self.rows), _ROWS_AT_ONCE):
-                some = alone.take(slice(start, min(start + _ROWS_AT_ONCE, len(self.rows))))
-                room = optimizer.allocate_contributions(len(some), len(counts.labels), len(each))
-                terms = held_out(part, tally, prior, some.blocks[0], some, room)
-                self.offset[start : start + len(some)] += optimizer.center_contributions(terms) @ each
+            prior, rows = prior_for(part.event, settings.param_priors), replace(self.rows, blocks=[self.rows.blocks[i]])
+            for start in range(0, len(rows), _CHUNK_ROWS):
+                chunk = rows.take(slice(start, min(start + _CHUNK_ROWS, len(rows))))
+                buffer = optimizer.allocate_contributions(len(chunk), k, len(own))
+                terms = held_out(part, tally, prior, chunk.blocks[0], chunk, buffer)
+                self.offset[start : start + len(chunk)] += optimizer.center_contributions(terms) @ own
