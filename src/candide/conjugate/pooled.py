@@ -1,26 +1,26 @@
-"""Tables of the classes drawn round the shares of all classes together, once for all families of levels.
+"""Level probabilities of the classes shrunk towards those of all classes together, by a mixture of concentrations.
 
-The shares q of all rows have ``alpha`` imaginary rows of each level. The table of a class is drawn from Dirichlet(s q),
-so that with s imaginary rows of the usual shares
+The pooled proportions q have ``alpha`` pseudo-rows of each level. Those of a class are drawn from Dirichlet(s q), so
+that with s pseudo-rows of the pooled proportions
 
     p(level given class) = (n + s q) / (n_class + s)
 
-The concentration s is not known: a grid of them is averaged over, and the point s = infinity, where all classes have
-one table, has half of the prior mass. So a level met a few times has the usual share in every class.
+The concentration s is unknown: a grid of values is averaged over, and the point s = infinity, where all classes have the
+same proportions, has half of the prior mass. So a level seen a few times has its pooled proportion in every class.
 
-How probable the counts are (``log_odds``) is what a Dirichlet-multinomial says. Where one table holds, the mean of its
-odds against that table is 1, so that their log is at most 0 on average (Jensen): a column that tells nothing of the
-class has no evidence that it does, however many levels it has. How much each s weighs in the estimate is what it says
-of each row without that row, class by class: the counts made the shares too, and a large class most of them.
+The probability of the counts (``log_odds``) is a Dirichlet-multinomial. Where all classes have the same proportions, the
+mean of its odds against that model is 1, so their log is at most 0 on average (Jensen): a column without association
+to the class shows none, however many levels it has. The weight of each s in the estimate is its leave-one-out
+likelihood, class by class: the counts determine q too, and a large class most of it.
 
-The grid is of s / (rows + imaginary rows), so that without a row only the level of that row has another prior, and
-what is left out of the counts is left out exactly.
+The grid is over s / (rows + pseudo-rows), so that leaving a row out changes the prior of its own level alone, and is
+exact.
 
 >>> same = LevelTally(np.array([[30.0, 60.0], [10.0, 20.0]]), np.array([0, 2]))
->>> told = LevelTally(np.array([[30.0, 60.0], [20.0, 10.0]]), np.array([0, 2]))
->>> [log_odds(tally, 1.0).round(2).item() for tally in (same, told)]
+>>> different = LevelTally(np.array([[30.0, 60.0], [20.0, 10.0]]), np.array([0, 2]))
+>>> [log_odds(tally, 1.0).round(2).item() for tally in (same, different)]
 [-0.36, 0.96]
->>> [np.exp(pooled_log_prob(tally, 1.0)[0]).round(2).tolist() for tally in (same, told)]
+>>> [np.exp(pooled_log_prob(tally, 1.0)[0]).round(2).tolist() for tally in (same, different)]
 [[[0.34, 0.66], [0.34, 0.66]], [[0.36, 0.64], [0.6, 0.4]]]
 """
 
@@ -33,13 +33,13 @@ from candide.data.blocks import Codes, Floats
 from candide.tally import LevelTally
 from candide.tally.base import divide_or_zero, subtract_sums
 
-_CONCENTRATIONS = 4.0 * np.exp(-np.arange(20.0))  # imaginary rows of the usual shares for each row there is
-_MAX_DIRECT_CELLS = 4096  # cells up to which it is quicker to take each than to look for equal ones
-_CHUNK_CELLS = 1 << 18  # (step, case, class) worked at once
+_CONCENTRATIONS = 4.0 * np.exp(-np.arange(20.0))  # pseudo-rows of the pooled proportions for each row
+_MAX_DIRECT_CELLS = 4096  # up to which it is quicker to compute each cell than to look for equal ones
+_CHUNK_CELLS = 1 << 18  # (concentration, case, class) numbers worked on at once
 
 
 def pooled_log_prob(tally: LevelTally, alpha: float) -> tuple[Floats, Floats]:
-    """(class, levels) log-probabilities, and (feature, class) that of a level never seen: its share of the prior."""
+    """(class, levels) log-probabilities, and (feature, class) that of an unseen level: its share of the prior."""
     rows = tally.n.sum(axis=0) + alpha * np.diff(tally.offsets)
     own, usual = _mixture_weights(_held_out_evidence(tally, alpha), rows, tally.n)
     share = divide_or_zero(np.ones_like(rows), rows)
@@ -49,45 +49,34 @@ def pooled_log_prob(tally: LevelTally, alpha: float) -> tuple[Floats, Floats]:
 
 
 def held_out_pooled(tally: LevelTally, alpha: float, codes: NDArray, y: Codes, weight: Floats | None) -> Floats:
-    """(row, class, feature) log-probability of each row's levels where the row itself is left out of the counts."""
-    out, sizes = np.zeros((len(codes), *tally.n.shape)), np.diff(tally.offsets)
+    """(row, class, feature) log-probability of each row's levels, with the row left out of the counts."""
+    out, sizes, k = np.zeros((len(codes), *tally.n.shape)), np.diff(tally.offsets), len(tally.counts)
     unseen = np.nonzero(codes >= sizes)
     if len(unseen[0]):
         out[unseen[0], :, unseen[1]] = pooled_log_prob(tally, alpha)[1][unseen[1]]
     row, feature = np.nonzero((codes >= 0) & (codes < sizes))
-    cell = (tally.offsets[feature] + codes[row, feature]) * len(tally.counts) + y[row]
-    gone = np.ones(len(row)) if weight is None else weight[row]
-    if weight is None:
-        _, first, back = np.unique(cell, return_index=True, return_inverse=True)  # rows alike are left out alike
-    else:
-        _, first, back = np.unique(np.stack([cell, gone]), axis=1, return_index=True, return_inverse=True)
-    ratios, step = (
-        _held_out_evidence(tally, alpha),
-        max(1, _CHUNK_CELLS // max(1, len(_CONCENTRATIONS) * len(tally.counts))),
-    )
-    found = np.empty((len(first), len(tally.counts)))
+    cell = (tally.offsets[feature] + codes[row, feature]) * k + y[row]
+    removed = np.ones(len(row)) if weight is None else weight[row]
+    keys, axis = (cell, None) if weight is None else (np.stack([cell, removed]), 1)
+    _, first, back = np.unique(keys, axis=axis, return_index=True, return_inverse=True)  # equal rows are left out once
+    evidence, step = _held_out_evidence(tally, alpha), max(1, _CHUNK_CELLS // max(1, len(_CONCENTRATIONS) * k))
+    distinct = np.empty((len(first), k))
     for start in range(0, len(first), step):
         at = first[start : start + step]
-        found[start : start + step] = _log_prob_without(tally, alpha, ratios, cell[at], feature[at], gone[at])
-    out[row, :, feature] = found[back.ravel()]
+        distinct[start : start + step] = _log_prob_without(tally, alpha, evidence, cell[at], feature[at], removed[at])
+    out[row, :, feature] = distinct[back.ravel()]
     return out
 
 
 def pooled_evidence(tally: LevelTally, alpha: float) -> Floats:
-    """(class, feature) log marginal likelihood: that of one table for all, and the odds on one for each class.
-
-    It is of all classes together, and shared out by their weights.
-    """
+    """(class, feature) log marginal likelihood of all classes together, divided among them by their weights."""
     pooled = tally.pool()
     whole = pooled.per_feature(level_evidence(pooled, np.full(tally.offsets[-1], alpha)))[0]
     return divide_or_zero(tally.n, tally.n.sum(axis=0)) * (whole + log_odds(tally, alpha))
 
 
 def log_odds(tally: LevelTally, alpha: float) -> Floats:
-    """(feature,) the log of how much more probable tables drawn round the shares make the counts than one table does.
-
-    One class has one table.
-    """
+    """(feature,) log-odds of this mixture against one table of proportions for all classes; 0 for one class."""
     n, sizes = tally.n.sum(axis=0), np.diff(tally.offsets)
     if len(tally.counts) == 1:
         return np.zeros(len(sizes))
@@ -102,7 +91,7 @@ def log_odds(tally: LevelTally, alpha: float) -> Floats:
 
 
 def _nonempty_cells(tally: LevelTally) -> tuple[Codes, Codes, Floats, Floats]:
-    """Of every cell that counts something: its class, its feature, its count, and that of all classes."""
+    """The class, feature, count, and count over all classes of every nonempty cell."""
     sizes = np.diff(tally.offsets)
     c, cell = np.nonzero(tally.counts)
     feature = np.repeat(np.arange(len(sizes)), sizes)[cell]
@@ -110,7 +99,7 @@ def _nonempty_cells(tally: LevelTally) -> tuple[Codes, Codes, Floats, Floats]:
 
 
 def _unique_cells(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[tuple, Floats]:
-    """The cells but for those that only their class tells apart, and how many there are of each: of many levels few."""
+    """The cells that differ in more than their class, and the multiplicity of each: few, of many levels."""
     if len(n) <= _MAX_DIRECT_CELLS:
         return (c, feature, n, pooled), np.ones(len(n))
     order = np.lexsort((n, pooled, feature))
@@ -120,7 +109,7 @@ def _unique_cells(c: Codes, feature: Codes, n: Floats, pooled: Floats) -> tuple[
 
 
 def _held_out_evidence(tally: LevelTally, alpha: float) -> Floats:
-    """(step, class, feature) what a concentration says of every row without that row, less what one table says."""
+    """(concentration, class, feature) leave-one-out log-likelihood, less that of one table for all classes."""
     n, sizes = tally.n, np.diff(tally.offsets)
     c, feature, counts, pooled = _nonempty_cells(tally)
     place, less = c * len(sizes) + feature, _minus_one_row(pooled) + alpha
@@ -132,73 +121,63 @@ def _held_out_evidence(tally: LevelTally, alpha: float) -> Floats:
     one_table = total(np.log(less)) - numerics.xlogy(n, fewer)
     out = np.empty((len(_CONCENTRATIONS), *n.shape))
     for i, t in enumerate(_CONCENTRATIONS):
-        out[i] = (
-            total(np.log(_minus_one_row(counts) + t * less))
-            - numerics.xlogy(n, _minus_one_row(n) + t * fewer)
-            - one_table
-        )
+        levels = total(np.log(_minus_one_row(counts) + t * less))
+        out[i] = levels - numerics.xlogy(n, _minus_one_row(n) + t * fewer) - one_table
     return out
 
 
 def _log_prob_without(
-    tally: LevelTally, alpha: float, ratios: Floats, cell: Codes, feature: Codes, gone: Floats
+    tally: LevelTally, alpha: float, evidence: Floats, cell: Codes, feature: Codes, removed: Floats
 ) -> Floats:
-    """(case, class) log-probability of a level without some weight of it in a class: a cell of the table.
+    """(case, class) log-probability of a level without some of its weight in a class.
 
-    What the level adds to the ``ratios`` of its column is taken out, and put in again as it is without that weight.
+    The contribution of the level to the ``evidence`` of its column is replaced by that without the weight.
     """
     level, y = np.divmod(cell, len(tally.counts))
-    more, of_row = alpha * np.diff(tally.offsets)[feature], (y, np.arange(len(y)))
+    pseudo, of_row = alpha * np.diff(tally.offsets)[feature], (y, np.arange(len(y)))
     before, n = tally.counts[:, level], tally.n[:, feature]  # (class, case)
     after, left = before.copy(), n.copy()
-    for whole in (after, left):
-        whole[of_row] = np.maximum(subtract_sums(whole[of_row], gone), 0.0)
+    for counts in (after, left):
+        counts[of_row] = np.maximum(subtract_sums(counts[of_row], removed), 0.0)
 
-    def added(level: Floats, n: Floats) -> Floats:
-        """(step, class, case) what a level adds, and what the sum over the column's levels does."""
-        less, fewer, t = (
-            _minus_one_row(level.sum(axis=0)) + alpha,
-            _minus_one_row(n.sum(axis=0)) + more,
-            _CONCENTRATIONS[:, None, None],
-        )
-        one_table = numerics.xlogy(level, less) - numerics.xlogy(n, fewer)
-        return (
-            numerics.xlogy(level, _minus_one_row(level) + t * less)
-            - numerics.xlogy(n, _minus_one_row(n) + t * fewer)
-            - one_table
-        )
+    def contribution(level: Floats, n: Floats) -> Floats:
+        """(concentration, class, case) of a level, and of the sum over the column's levels."""
+        less, fewer = _minus_one_row(level.sum(axis=0)) + alpha, _minus_one_row(n.sum(axis=0)) + pseudo
+        one_table, t = numerics.xlogy(level, less) - numerics.xlogy(n, fewer), _CONCENTRATIONS[:, None, None]
+        levels = numerics.xlogy(level, _minus_one_row(level) + t * less)
+        return levels - numerics.xlogy(n, _minus_one_row(n) + t * fewer) - one_table
 
-    rows = left.sum(axis=0) + more
-    own, usual = _mixture_weights(ratios[..., feature] + added(after, left) - added(before, n), rows, left)
+    rows = left.sum(axis=0) + pseudo
+    evidence = evidence[..., feature] + contribution(after, left) - contribution(before, n)
+    own, usual = _mixture_weights(evidence, rows, left)
     return np.log(np.minimum(own * after + usual * (after.sum(axis=0) + alpha) / rows, 1.0)).T
 
 
-def _mixture_weights(ratios: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """(class, feature) what multiplies the counts of a class, and what the usual shares: means over concentrations."""
-    joint = ratios + _log_mass(rows)[:, None, :]
+def _mixture_weights(evidence: Floats, rows: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """(class, feature) the factors of the counts of a class and of the pooled proportions, over concentrations."""
+    joint = evidence + _log_mass(rows)[:, None, :]
     several = 1.0 / (1.0 + np.exp(np.clip(-_log_sum(joint).sum(axis=0), -700.0, 700.0)))  # mass of more than one table
     mass = np.exp(joint - joint.max(axis=0))
     mass *= several / mass.sum(axis=0)
-    imaginary = np.multiply.outer(_CONCENTRATIONS, rows)[:, None, :]
-    own = divide_or_zero(mass, imaginary + n)
-    return own.sum(axis=0), 1.0 - several + (own * imaginary).sum(axis=0)  # not 1 - own * n, where rows are very many
+    pseudo = np.multiply.outer(_CONCENTRATIONS, rows)[:, None, :]
+    own = divide_or_zero(mass, pseudo + n)
+    return own.sum(axis=0), 1.0 - several + (own * pseudo).sum(axis=0)  # not 1 - own * n: rows may be very many
 
 
 def _log_mass(rows: Floats) -> Floats:
-    """(step, ...) the log of the prior mass of each concentration: even on the log scale, but for less than one row."""
+    """(concentration, ...) log prior mass: uniform on the log scale, but for less than one row."""
     s = np.multiply.outer(_CONCENTRATIONS, np.maximum(rows, 1e-100))
     mass = s / (1.0 + s)
     return np.log(mass / mass.sum(axis=0))
 
 
 def _log_sum(joint: Floats) -> Floats:
-    """The log of the sum over steps."""
+    """The log of the sum over concentrations."""
     top = joint.max(axis=0)
     return top + np.log(np.exp(joint - top).sum(axis=0))
 
 
 def _minus_one_row(n: Floats) -> Floats:
-    """What is left without one row."""
     return np.maximum(n - 1.0, 0.0)
 
 

@@ -1,7 +1,6 @@
-"""Weights of terms: what the models of text make of a tally of terms. Only cells that were met are ever touched.
+"""Text models estimated from token counts. Time and memory are those of the nonempty cells (token, class).
 
-A cell is a term in a class. What a model says of terms not met in a class is one number a class, so the work and the
-room are those of the cells, whatever the size of the vocabulary.
+Tokens that were not seen in a class have the same score there: one number a class.
 """
 
 from dataclasses import dataclass
@@ -21,20 +20,20 @@ from candide.kernels.text_reference import occurrence_weights
 from candide.tally import TokenCounts
 from candide.tally.token_counts import sum_by_index
 
-_MIN_CONCENTRATION, _MAX_CONCENTRATION = 1e-6, 1e9  # concentrations between which that of a class is sought
+_MIN_CONCENTRATION, _MAX_CONCENTRATION = 1e-6, 1e9  # of a class, in the Polya model
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedTokenCounts:
-    """A tally of terms with the factor on each term's counts."""
+    """Token counts, with a factor on the counts of each token."""
 
     tally: TokenCounts
     tokens: Tokens
-    factor: Floats | None = None  # (term,)
+    factor: Floats | None = None  # (token,)
 
     @property
     def n_tokens(self) -> int:
-        """How many terms there are: of hashed ones, the buckets that were met."""
+        """The number of tokens, or of hash buckets that occur."""
         return self.tally.n_tokens
 
     @property
@@ -47,49 +46,47 @@ class WeightedTokenCounts:
         return self.tally.sum_by_class(values)
 
     def sum_by_token(self, values: Floats) -> Floats:
-        """(term,) sums over the cells of each term."""
+        """(token,) sums over the cells of each token."""
         return sum_by_index(self.tally.word, values, self.tally.n_tokens)
 
     def to_cells(self, values: Floats) -> TokenCells:
-        """The values of cells, by term."""
+        """The values of cells, by token."""
         from scipy.sparse import csr_array  # here, because importing it costs more than loading a small model
 
         tally = self.tally
-        by_class = csr_array(
-            (values, tally.word, tally.classes.astype(np.int32)), (tally.n_classes, max(1, tally.n_tokens))
-        )
-        turned = by_class.tocsc()
-        ends, column = turned.indptr.astype(np.int64), turned.indices.astype(np.int32, copy=False)
-        return TokenCells(tally.letters, tally.starts, ends[: tally.n_tokens + 1], column, turned.data)
+        shape = tally.n_classes, max(1, tally.n_tokens)
+        by_token = csr_array((values, tally.word, tally.classes.astype(np.int32)), shape).tocsc()
+        ends, column = by_token.indptr.astype(np.int64), by_token.indices.astype(np.int32, copy=False)
+        return TokenCells(tally.letters, tally.starts, ends[: tally.n_tokens + 1], column, by_token.data)
 
     @property
     def mean_length(self) -> int:
-        """Terms in a document, averaged over all classes."""
+        """Tokens in a document, averaged over all classes."""
         mean = float(self.tally.length.sum() / max(self.tally.n.sum(), 1e-300))
-        return max(1, round(min(mean, 1e9)))  # no document is longer; a weight next to nothing makes it look so
+        return max(1, round(min(mean, 1e9)))  # tiny row weights make documents look longer
 
 
 def frequent_mask(
     tally: TokenCounts, min_count: float, min_share: float, max_share: float, min_documents: float | Floats
 ) -> NDArray[np.bool_]:
-    """(term,) which terms occur often enough in all, in neither too few nor too many of the documents.
+    """(token,) which tokens occur often enough, and in neither too few nor too many of the documents.
 
-    ``min_documents`` may be one number, or one for each term.
+    ``min_documents`` may be one number, or one for each token.
     """
     pooled, n = tally.pool(), max(float(tally.n.sum()), 1e-300)
     share = pooled.documents / n
-    near = 1e-9  # a share that is exactly the limit is within it, whatever the rounding
-    often = (pooled.total >= min_count) & (pooled.documents >= min_documents * (1 - near))
-    return often & (share >= min_share - near) & (share <= max_share + near)
+    rounding = 1e-9  # a share that equals the limit is within it
+    is_frequent = (pooled.total >= min_count) & (pooled.documents >= min_documents * (1 - rounding))
+    return is_frequent & (share >= min_share - rounding) & (share <= max_share + rounding)
 
 
 def inverse_document_frequency(tally: TokenCounts) -> Floats:
-    """(term,) 1 + log((1 + documents) / (1 + documents with the term)), as scikit-learn has it."""
+    """(token,) 1 + log((1 + documents) / (1 + documents with the token)), as in scikit-learn."""
     return 1.0 + np.log1p(tally.n.sum()) - np.log1p(tally.pool().documents)
 
 
 def split_by_sign(tally: TokenCounts) -> TokenCounts:
-    """Each bucket as two terms, one a sign: a term's count is estimated by its bucket's, if that has its sign."""
+    """Each hash bucket as two tokens, one a sign: the count of a token is that of its bucket, if the signs agree."""
     v, keys = tally.n_tokens, tally.letters.reshape(-1, 4)
     signs = np.repeat(np.array([[0], [1]], np.uint8), v, axis=1)
     letters = np.concatenate([np.column_stack([keys, sign]) for sign in signs]).ravel()
@@ -101,51 +98,45 @@ def split_by_sign(tally: TokenCounts) -> TokenCounts:
 
 
 def multinomial_scores(counts: WeightedTokenCounts, alpha: float) -> TokenScores:
-    """log (n + alpha) / (N + alpha V); without alpha a term never met in a class is impossible there."""
+    """log (n + alpha) / (N + alpha V); without alpha a token that is unseen in a class is impossible there."""
     n = counts.total
-    norm = numerics.log_or_minus_inf(
-        counts.sum_by_class(n) + alpha * max(counts.n_tokens, 1)
-    )  # of no terms at all nothing is said
+    norm = numerics.log_or_minus_inf(counts.sum_by_class(n) + alpha * max(counts.n_tokens, 1))
     common: dict[str, Any] = {"count_mode": counts.tokens.count_mode, "unit": counts.factor}
     common["mean_length"] = counts.mean_length if counts.factor is None else 0
     factor = 1.0 if counts.factor is None else counts.factor[counts.tally.word]
     if alpha > 0:
         cells = counts.to_cells(factor * np.log1p(n / alpha))
         return TokenScores(counts.tokens, cells, np.log(alpha) - norm, **common)
-    nothing = np.isneginf(norm)  # a class that shows no term at all takes every term for as likely
+    nothing = np.isneginf(norm)  # in a class without tokens all are equally probable
     shared = np.where(nothing, -numerics.log_or_minus_inf(max(counts.n_tokens, 1)), -np.where(nothing, 0.0, norm))
-    return TokenScores(
-        counts.tokens, counts.to_cells(factor * numerics.log_or_minus_inf(n)), shared, only_known=~nothing, **common
-    )
+    cells = counts.to_cells(factor * numerics.log_or_minus_inf(n))
+    return TokenScores(counts.tokens, cells, shared, only_known=~nothing, **common)
 
 
 def held_out_multinomial_scores(
     counts: WeightedTokenCounts, alpha: float, documents: Documents, y: Codes, weight: Floats | None
 ) -> Floats:
-    """(document, class) the score of each document that was counted, without itself.
-
-    Its own counts are taken from its class; a term that no other document has is unknown, and says nothing.
-    """
+    """(document, class) the score of each counted document, left out; tokens of no other document contribute 0."""
     n, k = counts.to_cells(counts.total), counts.tally.n_classes
-    times, term, starts = token_rows(n.hash_table, documents, counts.tokens)
+    times, token, starts = token_rows(n.hash_table, documents, counts.tokens)
     row, w = np.repeat(np.arange(len(documents)), np.diff(starts)), np.ones(len(y)) if weight is None else weight
-    often = occurrence_weights(counts.tokens.count_mode, times)
-    others = counts.sum_by_token(counts.tally.documents)[term] - w[row]
+    x = occurrence_weights(counts.tokens.count_mode, times)
+    others = counts.sum_by_token(counts.tally.documents)[token] - w[row]
     known = others > 1e-9 * np.maximum(w[row], 1.0)
-    gone, length = w * sum_by_index(row, often, len(y)), sum_by_index(row, often * known, len(y))
+    removed, length = w * sum_by_index(row, x, len(y)), sum_by_index(row, x * known, len(y))
     size = alpha * np.maximum(counts.n_tokens - sum_by_index(row, ~known * 1.0, len(y)), 1.0)
     totals = np.tile(counts.sum_by_class(counts.total), (len(y), 1))
-    totals[np.arange(len(y)), y] -= gone
+    totals[np.arange(len(y)), y] -= removed
     out = length[:, None] * (np.log(alpha) - np.log(np.maximum(totals, 0.0) + size[:, None]))
-    at, owner = n.find_cells(term)
+    at, owner = n.find_cells(token)
     cell, own = n.value[at], n.column[at] == y[row[owner]]
-    cell = np.maximum(cell - np.where(own, (w[row] * often)[owner], 0.0), 0.0)
-    said = (often * known)[owner] * np.log1p(cell / alpha)
-    return out + sum_by_index(row[owner] * k + n.column[at], said, len(y) * k).reshape(-1, k)
+    cell = np.maximum(cell - np.where(own, (w[row] * x)[owner], 0.0), 0.0)
+    scores = (x * known)[owner] * np.log1p(cell / alpha)
+    return out + sum_by_index(row[owner] * k + n.column[at], scores, len(y) * k).reshape(-1, k)
 
 
 def complement_scores(counts: WeightedTokenCounts, alpha: float, norm: bool) -> TokenScores:
-    """Minus the log-share of a term outside the class (Rennie et al., 2003)."""
+    """Minus the log-probability of a token outside the class (Rennie et al., 2003)."""
     n = counts.total
     everywhere = counts.sum_by_token(n)
     outside = np.sort(everywhere).sum() - counts.sum_by_class(n) + alpha * max(counts.n_tokens, 1)
@@ -165,32 +156,32 @@ def complement_scores(counts: WeightedTokenCounts, alpha: float, norm: bool) -> 
 
 
 def bernoulli_scores(counts: WeightedTokenCounts, alpha: float) -> TokenScores:
-    """log p of the terms present and log 1 - p of the absent ones; p = (documents + alpha) / (n + 2 alpha)."""
+    """log p of the tokens present and log 1 - p of the absent ones; p = (documents + alpha) / (n + 2 alpha)."""
     n, have = counts.tally.n[:, 0], counts.tally.documents
     mine = counts.tally.class_of_cell
     no = np.log(np.maximum(n[mine] - have, 0.0) + alpha) - np.log(n + 2 * alpha)[mine]
     never = np.log(n + alpha) - np.log(n + 2 * alpha)
-    shared = np.log(alpha) - np.log(n + alpha)  # log odds of a term not met in the class
+    shared = np.log(alpha) - np.log(n + alpha)  # log-odds of a token unseen in the class
     odds = np.log(have + alpha) - np.log(np.maximum(n[mine] - have, 0.0) + alpha)
     constant = counts.n_tokens * never + counts.sum_by_class(no - never[mine])
     return TokenScores(counts.tokens, counts.to_cells(odds - shared[mine]), shared, BINARY, constant=constant)
 
 
 def polya_distribution(counts: WeightedTokenCounts, alpha: float) -> PolyaDocuments:
-    """Terms share a concentration by their document counts; a class whose terms repeat much has a small one."""
+    """Tokens share a concentration by their document counts; a class whose tokens repeat much has a small one."""
     tally, have = counts.tally, counts.tally.documents
-    met = counts.sum_by_class(have)
-    s = np.array([fit_concentration(*known) for known in zip(met, tally.n[:, 0], tally.length[:, 0], strict=True)])
-    each = s / (met + alpha * max(counts.n_tokens, 1))
+    distinct = counts.sum_by_class(have)
+    s = np.array([fit_concentration(*sizes) for sizes in zip(distinct, tally.n[:, 0], tally.length[:, 0], strict=True)])
+    each = s / (distinct + alpha * max(counts.n_tokens, 1))
     cells = counts.to_cells(each[tally.class_of_cell] * (have + alpha))
     return PolyaDocuments(counts.tokens, cells, each * alpha, s)
 
 
 def fit_concentration(n_distinct: float, n: float, length: float) -> float:
-    """The s at which n documents of ``length`` terms in all are expected to show ``met`` different terms, each counted
-    once a document: met = n s (digamma(s + length / n) - digamma(s)) (Elkan, 2006).
+    """The s at which n documents of ``length`` tokens in all are expected to have so many distinct tokens, each counted
+    once a document: n_distinct = n s (digamma(s + length / n) - digamma(s)) (Elkan, 2006).
 
-    >>> round(fit_concentration(150.0, 10.0, 200.0), 1)  # of 20 terms in a document 15 are different
+    >>> round(fit_concentration(150.0, 10.0, 200.0), 1)  # of 20 tokens in a document 15 are distinct
     25.6
     """
     from scipy.optimize import brentq
@@ -210,26 +201,25 @@ def fit_concentration(n_distinct: float, n: float, length: float) -> float:
 
 
 def multinomial_evidence(counts: WeightedTokenCounts, alpha: float) -> Floats:
-    """(class, 1) log marginal likelihood of the terms of all documents of a class, one after another."""
+    """(class, 1) log marginal likelihood of the tokens of all documents of a class, one after another."""
     n = counts.total
     each = counts.sum_by_class(numerics.log_rising_factorial(np.full_like(n, alpha), n))
     return (each - numerics.log_rising_factorial(alpha * counts.n_tokens, counts.sum_by_class(n)))[:, None]
 
 
 def bernoulli_evidence(counts: WeightedTokenCounts, alpha: float) -> Floats:
-    """(class, 1) log marginal likelihood of which documents of a class have each term."""
+    """(class, 1) log marginal likelihood of which documents of a class have each token."""
     n, have, mine = counts.tally.n[:, 0], counts.tally.documents, counts.tally.class_of_cell
     rest = np.maximum(n[mine] - have, 0.0)
-    cells = numerics.log_rising_factorial(np.full_like(have, alpha), have) + numerics.log_rising_factorial(
-        np.full_like(rest, alpha), rest
-    )
+    present = numerics.log_rising_factorial(np.full_like(have, alpha), have)
+    cells = present + numerics.log_rising_factorial(np.full_like(rest, alpha), rest)
     never = numerics.log_rising_factorial(np.full_like(n, alpha), n)
     both = counts.n_tokens * numerics.log_rising_factorial(np.full_like(n, 2 * alpha), n)
     return (counts.n_tokens * never + counts.sum_by_class(cells - never[mine]) - both)[:, None]
 
 
 def token_log_odds(counts: WeightedTokenCounts, c: int, alpha: float) -> Floats:
-    """(term,) log share of a term in a class over its share in all others, ``alpha`` added to every count."""
+    """(token,) log of its probability in a class over that in all others, ``alpha`` added to every count."""
     n, mine = counts.total, counts.tally.class_of_cell == c
     inside = np.bincount(counts.tally.word[mine], n[mine], counts.tally.n_tokens)
     outside = np.maximum(counts.sum_by_token(n) - inside, 0.0)

@@ -1,10 +1,10 @@
-"""Weighted: a law whose features count more or less than once. What comes out is a score, and no log-probability.
+"""A distribution whose features have weights. Its result is a score, not a log-probability.
 
 >>> from candide.distributions.normal import Normal
 >>> normal = Normal(np.zeros((1, 2)), np.ones((1, 2)))
->>> half = normal.with_feature_weights(np.array([0.5, 1.0]))
->>> (half.contributions(np.ones((1, 2))) / normal.contributions(np.ones((1, 2)))).ravel().tolist(), half.has_density
-([0.5, 1.0], False)
+>>> weighted = normal.with_feature_weights(np.array([0.5, 1.0]))
+>>> (weighted.contributions(np.ones((1, 2))) / normal.contributions(np.ones((1, 2)))).ravel().tolist()
+[0.5, 1.0]
 """
 
 from collections.abc import Sequence
@@ -34,11 +34,8 @@ class WeightedDistribution(Distribution):
 
     def __post_init__(self) -> None:
         if self.weight.shape != (self.base.n_features,) or not np.isfinite(self.weight).all():
-            raise InputError(
-                f"{self.base.n_features} features, and weights of shape {self.weight.shape}",
-                value=self.weight,
-                remedy="pass a finite number for each",
-            )
+            what = f"{self.base.n_features} features, and weights of shape {self.weight.shape}"
+            raise InputError(what, value=self.weight, remedy="pass a finite number for each")
 
     @property
     def n_classes(self) -> int:
@@ -78,10 +75,6 @@ class WeightedDistribution(Distribution):
     def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
         return WeightedDistribution(self.base, self.weight * weight)
 
-    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        """Rows of the law that is weighted: weights are about the class, not about the rows."""
-        return self.base.sample(y, rng)
-
     @property
     def base_and_weights(self) -> tuple[Distribution, Floats]:
         return self.base, self.weight
@@ -94,12 +87,16 @@ class WeightedDistribution(Distribution):
         return self._scaled_level_scores
 
     @cached_property
-    def _scaled_level_scores(self) -> LevelScores | None:  # kept: whoever looks at columns one by one asks for each
+    def _scaled_level_scores(self) -> LevelScores | None:  # kept: explanations ask for it column by column
         base = self.base.level_scores()
         if base is None:
             return None
-        each = np.repeat(self.weight, np.diff(base.offsets))[:, None]
-        return replace(base, table=multiply_contributions(base.table, each))
+        weight = np.repeat(self.weight, np.diff(base.offsets))[:, None]
+        return replace(base, table=multiply_contributions(base.table, weight))
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        """Rows of the unweighted distribution: weights are about the class, not about the rows."""
+        return self.base.sample(y, rng)
 
     def sample_block(self, y: Codes, rng: "np.random.Generator") -> Any:
         return self.base.sample_block(y, rng)
@@ -136,5 +133,5 @@ class WeightedDistribution(Distribution):
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         if base is None:
-            raise InputError("the law that is weighted is missing")
+            raise InputError("the weighted distribution is missing")
         return cls(base, read_array(arrays, "weight", (base.n_features,)))

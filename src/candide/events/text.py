@@ -1,23 +1,23 @@
-"""Text: a document is its terms. Multinomial, Bernoulli, complement or Polya, from one tally of terms.
+"""Text: a document is its tokens. Multinomial, Bernoulli, complement or Polya, from one tally of token counts.
 
-What is chosen here after the counting costs no second pass: the model, the prior, ``idf``, and the pruning of rare or
-common terms. What divides a document into terms, and ``sublinear``, is encoding: a change needs the documents again.
+The model, the prior, ``idf`` and the pruning of rare or common tokens are chosen after counting, without a second pass.
+How a document is split into tokens, and ``sublinear``, is encoding: a change needs the documents again.
 
 ========================  ============================================================================================
-from one pass, exactly    term counts and document counts, so all four models; ``sublinear`` counts; pruning; ``idf``,
-                          as a factor on a term's counts
-approximated              Polya takes every document of a class to have the class's mean length when it estimates how
-                          bursty terms are, and the terms' shares from their document counts (Elkan, 2006)
-not to be had             weights scaled to the same length for every document after ``idf`` (scikit-learn's
+exact, from one pass      token counts and document counts, so all four models; ``sublinear`` counts; pruning; ``idf``,
+                          as a factor on the counts of a token
+approximate               Polya assumes that every document of a class has the mean length when it estimates how bursty
+                          tokens are, and takes the proportions of tokens from their document counts (Elkan, 2006)
+not available             documents scaled to the same length after ``idf`` (scikit-learn's
                           ``TfidfTransformer(norm="l2")``), which needs the document counts before the first document
 ========================  ============================================================================================
 
 >>> import numpy as np
->>> spec = Text().spec(1)
+>>> from candide.data.documents import Documents
 >>> documents = Documents.from_column(["free prize", "see you", "free call"])
->>> tally = TokenCounts.from_rows(documents, np.array([0, 1, 0]), n_classes=2, spec=spec)
->>> law = Text().estimate(tally)
->>> np.exp(law.log_prob(Documents.from_column(["free", "unheard", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
+>>> tally = TokenCounts.from_rows(documents, np.array([0, 1, 0]), n_classes=2, spec=Text().spec(1))
+>>> text = Text().estimate(tally)
+>>> np.exp(text.log_prob(Documents.from_column(["free", "unseen", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
 [[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
@@ -31,7 +31,6 @@ from candide.conjugate import token_estimates
 from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
 from candide.data.blocks import Codes, Floats
-from candide.data.documents import Documents
 from candide.data.table import Name
 from candide.distributions import Distribution
 from candide.encoding import Encoding
@@ -42,29 +41,23 @@ from candide.events.categorical import dirichlet_alpha
 from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
 from candide.tally import TokenCounts, sorted_keys
 
-__all__ = ["MODELS", "Documents", "Text"]
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
-_FEW_DOCUMENTS = 50  # documents: of so few, terms of single ones are all that some have
+_FEW_DOCUMENTS = 50  # up to which tokens of a single document are kept: some documents have no others
 
 
 @dataclass(frozen=True)
 class Text(EventModel):
-    """The terms of a document, under a Dirichlet prior; a term never met in training says nothing.
+    """The tokens of a document, under a Dirichlet prior; a token that was never seen contributes 0.
 
-    ``model`` is how terms make a document: "multinomial" (each occurrence counts), "bernoulli" (present or absent, and
-    the absent term counts), "complement" (how little it resembles the other classes; no generative model) or "polya"
-    (a repeated term says less than a new one). The predictive is that of one term: the posterior mean.
+    ``model`` is "multinomial" (each occurrence counts), "bernoulli" (present or absent, and absent tokens count),
+    "complement" (how little it resembles the other classes; not a density) or "polya" (a repeated token counts less
+    than a new one). The predictive distribution is that of one token: the posterior mean.
 
     >>> import candide as cd
     >>> event = Text(ngrams=(1, 2), min_count=1)
     >>> model = cd.NaiveBayes({"body": event}).fit({"body": ["free prize", "see you", "free call"]}, ["s", "h", "s"])
     >>> model.predict({"body": ["free"]}).tolist()
     ['s']
-    >>> event.tokens.ngrams, event.min_pseudo_count, event.has_density
-    ((1, 2), 1.0, True)
-    >>> tally = model.counts_.tallies[0]
-    >>> event.weighted_counts(tally).tally.n_tokens, event.log_odds(tally, 1)[0].shape
-    (8, (8,))
     """
 
     name: ClassVar[str] = "text"
@@ -85,15 +78,13 @@ class Text(EventModel):
     sublinear: bool = False
     idf: bool = False
     norm: bool = False  # complement: divide by a class's sum of weights
-    min_count: float = 0.0  # terms that occur less often in all are left out
-    min_share: float = 0.0  # terms in a smaller share of the documents are left out
+    min_count: float = 0.0  # tokens that occur less often are left out
+    min_share: float = 0.0  # tokens in a smaller share of the documents are left out
     max_share: float = 1.0
-    min_documents: float | None = 0.0  # terms that fewer documents have are left out; None: pairs of one
+    min_documents: float | None = 0.0  # tokens in fewer documents are left out; None: pairs in one
     prior: Prior | str | None = field(default=Dirichlet(1.0))
-    is_auxiliary: bool = False  # another voice of a column whose density is told by one
-    choose_weighting: bool | None = (
-        False  # how words with weights are heard, by documents held out; None: of few documents
-    )
+    is_auxiliary: bool = False  # a further term of a column that has a density already
+    choose_weighting: bool | None = False  # search text options on held-out documents; None: for few documents
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -103,38 +94,34 @@ class Text(EventModel):
         object.__setattr__(self, "stop_words", tokens.stop_words)
         if self.min_documents is not None and not self.min_documents >= 0:
             what = f"min_documents: {self.min_documents}"
-            raise InputError(what, value=self.min_documents, remedy="pass how many documents must have a term")
+            raise InputError(what, value=self.min_documents, remedy="pass how many documents must have a token")
         for name in ("min_share", "max_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"{name}: {getattr(self, name)}; pass a share of the documents, from 0 to 1")
         by_documents = self.min_documents != 0 or self.min_share or self.max_share < 1
         if self.signed and (self.idf or self.model in ("bernoulli", "polya") or by_documents):
-            raise InputError("signed counts do not say how many documents have a term; pass signed=False for this")
+            raise InputError("signed counts do not give document frequencies; pass signed=False for this")
         if self.norm and self.model != "complement":
             raise InputError("norm is for model='complement'")
 
     @property
     def has_density(self) -> bool:  # type: ignore[override]
-        """Whether its scores are log-probabilities: those of "complement" are not, nor what is said beside others."""
+        """Whether its scores are log-probabilities: not those of "complement", nor of an auxiliary term."""
         return self.model != "complement" and not self.is_auxiliary
 
     def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
-        """By its column; what stands beside another voice of it says what it hears.
-
-        >>> CHARACTER_TEXT.term_titles(["name"])
-        ('name, characters',)
-        """
-        heard = ", words" if self.analyzer == "word" else ", characters"
-        return tuple(f"{name}{heard if self.is_auxiliary else ''}" for name in columns)
+        """By its column; an auxiliary term also says which tokens it has."""
+        tokens = ", words" if self.analyzer == "word" else ", characters"
+        return tuple(f"{name}{tokens if self.is_auxiliary else ''}" for name in columns)
 
     @property
     def tokens(self) -> Tokens:
-        """How a document becomes terms."""
+        """How a document becomes tokens."""
         return tokens_from_settings(self)
 
     @property
     def token_description(self) -> str:
-        """What the terms are, in words.
+        """What the tokens are, for a person.
 
         >>> Text(ngrams=(1, 2)).token_description, Text(analyzer="char_wb", ngrams=(3, 5)).token_description
         ('words and pairs of words', 'runs of 3 to 5 characters')
@@ -146,7 +133,6 @@ class Text(EventModel):
 
     @property
     def encoding(self) -> Tokens:
-        """The same, as every event model says it."""
         return self.tokens
 
     def _estimate(self, tally: TokenCounts, prior: Prior | None, how: str) -> Distribution:
@@ -156,28 +142,25 @@ class Text(EventModel):
             return token_estimates.multinomial_scores(counted, extra)
         if extra <= 0:
             raise InputError(
-                f"Text(model={self.model!r}) gives a term never met in a class no chance with estimate={how!r} and "
+                f"Text(model={self.model!r}) gives a token that is unseen in a class no chance with estimate={how!r} and "
                 f"{prior!r}; use estimate='mean', or a larger alpha"
             )
         if self.model == "complement":
             return token_estimates.complement_scores(counted, extra, self.norm)
-        return (
-            token_estimates.bernoulli_scores(counted, extra)
-            if self.model == "bernoulli"
-            else token_estimates.polya_distribution(counted, extra)
-        )
+        if self.model == "bernoulli":
+            return token_estimates.bernoulli_scores(counted, extra)
+        return token_estimates.polya_distribution(counted, extra)
 
     def _held_out_contributions(
         self, tally: Any, prior: Any, how: str, block: Any, y: Codes, weight: Floats | None
     ) -> Floats:
-        """In closed form where terms are weighed one by one; else document by document, which takes its time."""
+        """In closed form for the plain multinomial; else document by document, which is slow."""
         extra = float(pseudo_counts(self._alpha(prior), how))
         whole = self.model == "multinomial" and not (self.signed or self.idf or self._has_pruning)
         if not whole or extra <= 0:
             return super()._held_out_contributions(tally, prior, how, block, y, weight)
-        return token_estimates.held_out_multinomial_scores(self.weighted_counts(tally), extra, block, y, weight)[
-            :, :, None
-        ]
+        counts = self.weighted_counts(tally)
+        return token_estimates.held_out_multinomial_scores(counts, extra, block, y, weight)[:, :, None]
 
     @property
     def _has_pruning(self) -> bool:
@@ -185,11 +168,7 @@ class Text(EventModel):
 
     @property
     def weights_tokens(self) -> bool:  # type: ignore[override]
-        """Whether every word may have a weight: where the score is a sum over the words that there are.
-
-        >>> Text().weights_tokens, Text(model="complement").weights_tokens
-        (True, False)
-        """
+        """Whether every token may have a weight: where the score is a sum over the tokens of a document."""
         adds_up = self.model == "multinomial" and not (self.signed or self.idf)
         return adds_up and float(self._alpha(self._resolve(None))) > 0
 
@@ -197,31 +176,30 @@ class Text(EventModel):
         return int(tally.n_classes * max(1.0, tally.length.sum() / max(tally.n.sum(), 1e-300)))
 
     def _evidence(self, tally: TokenCounts, prior: Prior | None) -> Floats:
-        """Of the terms of all documents of a class; of the Bernoulli model, of what is present and absent."""
+        """Of the tokens of all documents of a class; for Bernoulli, of presence and absence."""
         alpha = self._alpha(prior)
         refuse_improper(alpha <= 0, prior)
         if self.model not in ("multinomial", "bernoulli") or self.signed:
             return super()._evidence(tally, prior)
         counted = self.weighted_counts(tally)
-        present = self.model == "bernoulli"
-        return (token_estimates.bernoulli_evidence if present else token_estimates.multinomial_evidence)(
-            counted, float(alpha)
-        )
+        if self.model == "bernoulli":
+            return token_estimates.bernoulli_evidence(counted, float(alpha))
+        return token_estimates.multinomial_evidence(counted, float(alpha))
 
     @property
     def comparison_family(self) -> "Text":
-        """By the shares of terms, or of documents that have them."""
+        """By the proportions of tokens, or of documents that have them."""
         return replace(self, model="bernoulli" if self.model == "bernoulli" else "multinomial", idf=False, norm=False)
 
     def sample_size(self, tally: TokenCounts) -> Floats:
-        """(class, 1) of documents, or of terms."""
+        """(class, 1) of documents, or of tokens."""
         if self.model == "bernoulli":
             return tally.n
         counted = self.weighted_counts(tally).tally
         return np.bincount(counted.class_of_cell, counted.total, counted.n_classes).astype(np.float64)[:, None]
 
     def log_odds(self, tally: TokenCounts, c: int) -> tuple[Floats, TokenCounts]:
-        """(term,) log-odds of each kept term for a class against all others, and the tally of those terms."""
+        """(token,) log-odds of each retained token for a class against all others, and the tally of these."""
         counted = self.weighted_counts(tally)
         return token_estimates.token_log_odds(counted, c, self.min_pseudo_count), counted.tally
 
@@ -231,17 +209,17 @@ class Text(EventModel):
 
     @property
     def min_pseudo_count(self) -> float:
-        """What the prior adds to every count, or next to nothing where it adds none."""
+        """What the prior adds to every count; at least a tiny number."""
         return float(self._alpha(self._resolve(None))) or 1e-300
 
     def _alpha(self, prior: Prior | None) -> Any:
         alpha = dirichlet_alpha(prior)
         if alpha.ndim:
-            raise InputError("the vocabulary is open: pass one alpha for all terms in the Dirichlet prior")
+            raise InputError("the vocabulary is open: pass one alpha for all tokens in the Dirichlet prior")
         return alpha
 
     def _min_documents(self, tally: TokenCounts) -> Floats:
-        """(term,) how many documents must have it: one for words, two for what is longer, and for what is no word."""
+        """(token,) how many documents must have it: one for words, two for longer tokens and for runs of characters."""
         if tally.n.sum() <= _FEW_DOCUMENTS:
             return np.zeros(tally.n_tokens)
         if not self.tokens.is_word_based:
@@ -250,26 +228,23 @@ class Text(EventModel):
         return np.where(longer, 2.0, 0.0)
 
     def weighted_counts(self, tally: TokenCounts) -> token_estimates.WeightedTokenCounts:
-        """The tally as this model weighs it: pruned, without signs, with ``idf``."""
+        """The tally as this model uses it: pruned, without signs, with ``idf``."""
         if self.signed:
             tally = token_estimates.split_by_sign(tally)
         if self._has_pruning:
             least = self._min_documents(tally) if self.min_documents is None else self.min_documents
-            tally = tally.select_tokens(
-                token_estimates.frequent_mask(tally, self.min_count, self.min_share, self.max_share, least)
-            )
-        return token_estimates.WeightedTokenCounts(
-            tally, self.tokens, token_estimates.inverse_document_frequency(tally) if self.idf else None
-        )
+            mask = token_estimates.frequent_mask(tally, self.min_count, self.min_share, self.max_share, least)
+            tally = tally.select_tokens(mask)
+        factor = token_estimates.inverse_document_frequency(tally) if self.idf else None
+        return token_estimates.WeightedTokenCounts(tally, self.tokens, factor)
 
 
-# Where every word has a weight: pairs of words may mean more than their words do; repeats say less than first
-# occurrences; of a pair that one document has no other was heard, and there is no end of such pairs, while a word that
-# one document has counts as other rare words do; and counts are drawn to evenness by Jeffreys' half.
+# With token weights: pairs of words may mean more than their words; repeats count less than first occurrences; a pair
+# in one document only tells nothing of others, and there is no end of such pairs, while such a word counts as other rare
+# words do; and Jeffreys' half shrinks counts towards uniform.
 DEFAULT_TEXT = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose_weighting=None)
-# What runs of characters say beside the words: of names, of languages without spaces, of words that are written
-# otherwise than others write them. Up to four, as words of Chinese or Japanese have: what is longer is mostly a word
-# that is heard anyway, or a part of one. Those that one document has are left out: there is no end of them.
+# Runs of characters besides words: for names, languages without spaces, and misspellings. Up to four, as long as words
+# of Chinese or Japanese; longer runs are mostly whole words. Those in one document are left out: there is no end of them.
 CHARACTER_TEXT = Text(
     analyzer="char_wb", ngrams=(1, 4), sublinear=True, min_documents=None, prior=Dirichlet(0.5), is_auxiliary=True
 )
