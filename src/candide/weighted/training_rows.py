@@ -60,8 +60,12 @@ class TrainingRows:
 
     def take(self, rows: slice) -> "TrainingRows":
         """Some of the rows."""
-        weights = (None if a is None else a[rows] for a in (self.weight, self.left_out_weight, self.fold))
-        return TrainingRows([slice_rows(block, rows) for block in self.blocks], self.y[rows], *weights)
+        weight, left_out = (None if a is None else a[rows] for a in (self.weight, self.left_out_weight))
+        blocks, fold = (
+            [slice_rows(block, rows) for block in self.blocks],
+            None if self.fold is None else self.fold[rows],
+        )
+        return TrainingRows(blocks, self.y[rows], weight, left_out, fold)
 
 
 @dataclass(eq=False)
