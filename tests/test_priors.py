@@ -72,7 +72,7 @@ def test_an_event_models_own_prior_may_be_named_and_is_overruled_by_the_call():
     np.testing.assert_allclose(p, [2.5 / 4, 2.5 / 4, 4 / 8], rtol=1e-15)
 
 
-def test_an_own_event_model_is_told_what_it_lacks():
+def test_an_incomplete_event_model_is_an_error():
     class Half(EventModel):
         kind = "sum"
 

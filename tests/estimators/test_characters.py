@@ -46,13 +46,13 @@ def model():
 
 
 @pytest.mark.parametrize("made", [names, without_spaces])
-def test_they_are_heard_where_words_tell_nothing_new(made):
+def test_characters_are_added_where_words_are_new(made):
     model, words_only = (cd.TextNB(characters=characters).fit(*made(400, 1)) for characters in (None, False))
     assert (parts(model), parts(words_only)) == (2, 1)
     assert log_loss(model, *made(300, 2)) < 0.7 * log_loss(words_only, *made(300, 2))
 
 
-def test_they_are_not_where_documents_are_long_or_where_they_tell_nothing():
+def test_characters_are_not_added_to_long_documents_or_noise():
     rng = np.random.default_rng(0)
     common = [f"word{i}" for i in range(40)]
     y = rng.integers(0, 2, 300)
@@ -62,7 +62,7 @@ def test_they_are_not_where_documents_are_long_or_where_they_tell_nothing():
     assert parts(cd.TextNB().fit(*names(60, 1))) == 1  # few tell nothing beyond chance
 
 
-def test_explanations_add_up_and_say_who_speaks(model):
+def test_explanations_add_up_and_name_the_term(model):
     X = names(20, 3)[0]
     log_p = np.sort(model.predict_log_proba(X), axis=1)
     for row, found in zip(log_p, model.explain(X), strict=True):
@@ -88,7 +88,7 @@ def test_files_bring_it_back(model, detail, tmp_path):
     assert again.get_params() == model.get_params() == clone(model).get_params()
 
 
-def test_models_add_subtract_and_are_weighed_again(model):
+def test_models_add_subtract_and_are_reweighted(model):
     (X, y), (more, z) = names(300, 1), names(200, 5)
     other = cd.TextNB(characters=True).fit(more, z)
     both = model + other
@@ -104,20 +104,20 @@ def test_models_add_subtract_and_are_weighed_again(model):
     assert parts(model.with_prior(model="complement")) == 1
 
 
-def test_hashed_characters_are_heard_too():
+def test_hashed_characters_are_used_too():
     X, y = names(300, 1)
     assert log_loss(cd.TextNB(characters=True, bits=14).fit(X, y), *names(200, 2)) < 0.3
 
 
 @pytest.mark.parametrize("settings", [{"weights": None}, {"analyzer": "char_wb"}, {"model": "bernoulli"}])
-def test_only_words_with_weights_have_them_beside(settings):
+def test_characters_need_words_with_weights(settings):
     with pytest.raises(InputError) as error:
         cd.TextNB(characters=True, **settings).fit(*names(60, 1))
     assert error.value.value is True
     assert parts(cd.TextNB(**settings).fit(*names(200, 1))) == 1
 
 
-def test_parts_side_by_side_say_what_each_says():
+def test_joined_parts_have_the_scores_of_each():
     X, y = names(80, 1)
     said = []
     for event in (DEFAULT_TEXT, CHARACTER_TEXT):

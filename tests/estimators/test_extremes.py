@@ -64,7 +64,7 @@ def test_numbers_farther_apart_than_a_float_reaches():
 
 
 @pytest.mark.parametrize("kind", [cd.NaiveBayes, cd.BayesClassifier])
-def test_rows_may_weigh_next_to_nothing_or_very_much(kind):
+def test_row_weights_may_be_tiny_or_large(kind):
     X, y = rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -79,7 +79,7 @@ def test_rows_may_weigh_next_to_nothing_or_very_much(kind):
 
 @pytest.mark.parametrize("kind", [cd.NaiveBayes, cd.BayesClassifier, cd.CategoricalNB])
 @pytest.mark.parametrize("weight", [1e149, 1e300, 1e305])
-def test_rows_that_weigh_too_much_are_refused(kind, weight):
+def test_too_large_row_weights_are_refused(kind, weight):
     X, y = rows()
     X = X if kind is not cd.CategoricalNB else np.unique(X["c"], return_inverse=True)[1][:, None]
     with pytest.raises(InputError) as caught:

@@ -61,7 +61,7 @@ def test_mle_equals_scikit_learn(name, data):
     np.testing.assert_allclose(mine.predict_proba(query), peer.predict_proba(query), rtol=0, atol=1e-8)
 
 
-def test_given_shares_of_the_classes_are_scikit_learns_priors():
+def test_a_given_class_prior_is_scikit_learns_priors():
     X, y = iris()
     shares = [0.6, 0.3, 0.1]
     mine = cd.GaussianBayes(estimate="mle", class_prior=shares).fit(X, y)
@@ -161,7 +161,7 @@ def test_files_keep_everything(covariance, detail, tmp_path):
         np.testing.assert_allclose(both.counts_.tallies[0].n, 2 * model.counts_.tallies[0].n)
 
 
-def test_other_priors_need_no_second_look():
+def test_other_priors_need_no_second_pass():
     X, y = iris()
     model = cd.GaussianBayes().fit(X, y)
     mle = model.with_prior(estimate="mle")
@@ -341,7 +341,7 @@ def test_settings_are_checked_when_fitting():
     assert caught.value.column == 3
 
 
-def test_linear_and_quadratic_forms_say_what_the_model_says():
+def test_linear_and_quadratic_forms_predict_as_the_model():
     X, y = iris()
     tied, full = (cd.GaussianBayes(c, estimate="mle").fit(X, y) for c in TOGETHER[::-1])
     np.testing.assert_array_equal(tied.linear().classify(X), tied.predict(X))

@@ -290,7 +290,7 @@ def test_complement_has_no_density(events):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
-def test_fractions_that_are_named_counts_are_told():
+def test_fractions_declared_as_counts_are_noted():
     X, y = {"rate": [1.0, 1.4, 3.0, None], "n": [1, 2, 3, 4]}, [0, 0, 1, 1]
     events = {"rate": "poisson", "n": "poisson"}
     with pytest.warns(UserWarning, match=r"column 'rate': 1\.4 is no whole number, and poisson is for counts") as told:
@@ -305,7 +305,7 @@ def test_fractions_that_are_named_counts_are_told():
         cd.NaiveBayes("poisson").fit(sp.csr_array([[1.0, 0.5], [2.0, 0.0]]), [0, 1])
 
 
-def test_weights_are_no_fractions_of_counts(recwarn):
+def test_weights_do_not_make_fractional_counts(recwarn):
     X, y = {"n": [1, 2, 3.0, None]}, [0, 0, 1, 1]
     cd.NaiveBayes("poisson").fit(X, y, sample_weight=[0.5, 0.1, 2.5, 1.0])
     cd.fit({**X, "y": y, "w": [0.5, 0.1, 2.5, 1.0]}, "y", events={"n": "poisson"}, weight="w")
@@ -320,7 +320,7 @@ def test_an_announced_class_may_get_its_rows_later():
     np.testing.assert_allclose(parts.partial_fit(X[20:], y[20:]).predict_proba(X), whole.predict_proba(X), rtol=1e-9)
 
 
-def test_what_columns_say_adds_up_to_the_log_odds():
+def test_contributions_add_up_to_the_log_odds():
     X = {"age": [25, 32, 47, 51, 60], "job": ["cook", "cook", "smith", None, "pilot"]}
     model = cd.NaiveBayes().fit(X, ["no", "no", "yes", "yes", "no"])
     log_p = model.predict_log_proba(X)
@@ -351,7 +351,7 @@ def test_a_word_among_numbers_is_pointed_out(kind):
         cd.NaiveBayes().fit({"code": ["A1", "B2", "7", "8"] * 10}, np.arange(40) % 2)  # codes, some of them numbers
 
 
-def test_a_negative_value_in_a_sparse_matrix_says_that_its_columns_are_counts():
+def test_a_negative_value_in_a_sparse_matrix_names_counts():
     X = sp.csr_matrix(np.array([[1.0, -2.0], [3.0, 4.0], [0.0, 1.0]]))
     with pytest.raises(
         InputError, match=r"sparse matrix, whose columns are counts; pass values >= 0, or X\.toarray\(\)"

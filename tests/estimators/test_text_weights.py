@@ -72,7 +72,7 @@ def test_explanations_add_up_to_the_log_odds(model):
         assert sum(word.log_odds for word in one.words) == pytest.approx(one.log_odds, abs=1e-9)
 
 
-def test_the_sum_of_parts_weighed_again_is_the_whole(model):
+def test_the_reweighted_sum_of_parts_is_the_whole(model):
     parts = [cd.TextNB().fit(TEXTS[s], Y[s]) for s in (slice(0, 300), slice(300, 600))]
     both = parts[0] + parts[1]
     assert both.fitted_.term_weights.training_summary(600) == "weights learned on 600 of 600 rows"
@@ -107,12 +107,12 @@ def test_densities_and_samples_are_those_of_words_that_count_once(model):
     assert model.sample(5, random_state=0)[0] == plain.sample(5, random_state=0)[0]
 
 
-def test_top_terms_are_those_that_say_most(model):
+def test_top_words_have_the_largest_weights(model):
     assert {"green", "cup"} <= {term.word for term in model.top_words("tea", 4)}
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 200])
-def test_one_document_a_class_speaks_for_its_class(n):
+def test_one_document_a_class_predicts_its_class(n):
     texts = [f"word{c} common thing{c % 2}" for c in range(n)]
     model = cd.TextNB(select_options=False).fit(texts, np.arange(len(texts)))
     assert model.predict(texts).tolist() == list(range(len(texts)))
@@ -126,7 +126,7 @@ def test_a_class_of_a_few_documents_is_known_by_their_words(copies):
 
 
 @pytest.mark.parametrize("n", [20, 60, 400])
-def test_labels_by_lot_are_answered_with_about_the_class_shares(n):
+def test_random_labels_give_about_the_class_proportions(n):
     losses = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def test_a_stream_learns_again_when_documents_have_doubled():
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_a_stream_of_single_documents_is_heard_as_by_naive_bayes(at_once):
+def test_a_stream_of_single_documents_is_naive_bayes(at_once):
     model = cd.TextNB()
     for start in range(0, 600, at_once):
         model.partial_fit(TEXTS[start : start + at_once], Y[start : start + at_once], classes=list(TOPICS))
@@ -191,7 +191,7 @@ def test_odd_documents_leave_probabilities(texts, y):
     np.testing.assert_allclose(p[-2:], [shares, shares], atol=1e-12)  # where nothing is known
 
 
-def test_documents_that_say_nothing_have_the_class_shares(model, tmp_path):
+def test_documents_without_known_words_have_the_class_proportions(model, tmp_path):
     """Whatever was learned of others: calibrated or not, through files, as a sum, and as explained."""
     nothing, y = ["", "unheard of", None], np.where(Y == "sea", "sea", "land")
     table = cd.BayesClassifier(calibration="logistic").fit({"said": TEXTS}, y)
@@ -219,7 +219,7 @@ def test_weights_of_rows_and_of_the_prior_may_be_very_small_or_large(weight):
     assert np.isfinite(cd.TextNB(alpha=weight).fit(TEXTS, Y).predict_proba(NEW)).all()
 
 
-def test_a_vocabulary_that_is_empty_leaves_the_class_shares():
+def test_an_empty_vocabulary_leaves_the_class_proportions():
     model = cd.TextNB(min_count=1e6).fit(TEXTS, Y)
     shares = np.unique(Y, return_counts=True)[1] / len(Y)
     np.testing.assert_allclose(model.predict_proba(NEW[:3]), np.tile(shares, (3, 1)), atol=1e-3)
@@ -235,7 +235,7 @@ def test_hashed_terms_and_characters_have_weights_too():
         assert log_loss(cd.TextNB(**settings).fit(TEXTS, Y)) < 0.95
 
 
-def test_what_cannot_have_weights_says_so():
+def test_models_without_weights_are_errors():
     with pytest.raises(InputError) as error:
         cd.TextNB("bernoulli", weights="learned").fit(TEXTS, Y)
     assert error.value.value == "learned"
@@ -245,7 +245,7 @@ def test_what_cannot_have_weights_says_so():
     assert cd.TextNB("bernoulli").fit(TEXTS, Y).fitted_.term_weights is None
 
 
-def test_text_beside_columns_is_weighed_with_them():
+def test_text_and_columns_are_weighted_together():
     rng = np.random.default_rng(5)
     y = np.where(rng.random(500) < 0.5, "ham", "spam")
     hour = np.where(y == "spam", rng.normal(3, 3, 500), rng.normal(14, 5, 500))
@@ -260,7 +260,7 @@ def test_text_beside_columns_is_weighed_with_them():
         assert found.log_odds == pytest.approx(row[-1] - row[-2], abs=1e-9)
 
 
-def test_words_learn_from_more_rows_than_other_voices(monkeypatch):
+def test_words_learn_from_more_rows_than_other_terms(monkeypatch):
     """Five times as many: all voices where they are words, else words alone."""
     alone = cd.BayesClassifier(sample_rows=100).fit({"body": TEXTS}, Y)
     assert alone.fitted_.term_weights.n_learned_rows == 500
@@ -322,7 +322,7 @@ def names(n, seed):
     return ["".join(rng.choice(list("bcdfgklmn"), 3)) + ("ova" if c else "ez") for c in y], y
 
 
-def test_models_add_where_one_hears_characters_and_the_other_does_not():
+def test_models_with_and_without_characters_add():
     many, few = cd.TextNB().fit(*names(400, 1)), cd.TextNB().fit(*names(20, 2))
     assert [len(one.fitted_.plan.parts) for one in (many, few)] == [2, 1]
     for a, b in ((many, few), (few, many)):

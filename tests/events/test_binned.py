@@ -22,7 +22,7 @@ def humps(n, seed=0):
 
 
 @pytest.mark.parametrize("prior", [None, Dirichlet(0.5)])
-def test_the_published_laws(prior):
+def test_the_published_checks(prior):
     check_event(Binned(prior), prior=Dirichlet(0.7))
 
 
@@ -32,15 +32,15 @@ def test_bins_are_cut_where_the_classes_change():
     asked, truth = humps(1000, seed=2)
     assert (model.predict(asked) == truth).mean() > 0.98
     [law] = model.fitted_.model.distributions
-    rows, _ = law.describe(0, levels=model.fitted_.plan.parts[0].encodings[0].level_names())
+    rows, _ = fit.describe(0, levels=model.fitted_.plan.parts[0].encodings[0].level_names())
     edges = [float(name.split()[-1]) for name in (rows[0], rows[-1])]
     assert edges == pytest.approx([-0.7, 0.7], abs=0.02)
-    assert law.describe(1, levels=model.fitted_.plan.parts[0].encodings[1].level_names())[0] == [
+    assert fit.describe(1, levels=model.fitted_.plan.parts[0].encodings[1].level_names())[0] == [
         "any"
     ]  # it tells nothing
 
 
-def test_a_column_that_tells_nothing_has_no_information():
+def test_an_independent_column_has_no_information():
     X, y = humps(300)
     model = cd.NaiveBayes({"x": "binned", "noise": "binned"}).fit(X, y)
     [part], [tally] = model.fitted_.plan.parts, model.counts_.tallies

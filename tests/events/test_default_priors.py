@@ -71,7 +71,7 @@ def test_no_other_prior_fits_rows_held_out_better(name):
     assert max(others) - own < 0.03
 
 
-def test_the_law_of_a_class_is_as_wide_as_its_rows():
+def test_the_distribution_of_a_class_is_as_wide_as_its_rows():
     model = cd.fit(table("iris.parquet"), target="class", model="naive")
     shown = next(c for c in summary.summarize_model(model.fitted_).columns if c.column == "petallength")
     scale, sd = shown.conditionals["scale"][0], shown.conditionals["sd"][0]

@@ -103,12 +103,12 @@ TOGETHER = [Gaussian(covariance="full"), Gaussian(covariance="tied"), LogNormal(
 DOCUMENTS = [Text(), Text(model="bernoulli"), Text(model="complement", norm=True), Text(model="polya"), Text(bits=4)]
 
 
-def test_every_family_keeps_the_published_laws(case):
+def test_every_family_passes_the_published_checks(case):
     check_event(case.event, prior=case.prior)
 
 
 @pytest.mark.parametrize("event", [*TOGETHER, *DOCUMENTS], ids=str)
-def test_columns_together_and_documents_keep_the_published_laws(event):
+def test_joint_columns_and_documents_pass_the_published_checks(event):
     check_event(event)
 
 
@@ -124,15 +124,15 @@ def test_every_family_is_a_case():
 def test_terms_sum_to_log_prob_and_an_absent_value_adds_nothing(name, how, data):
     case = CASES[name]
     X, y = data.draw(rows(case, 6))
-    law = case.event.estimate(count(case.event, X, y, sizes=case.sizes), case.prior_for(how), how)
-    terms, log_prob = law.contributions(X), law.log_prob(X)
-    assert terms.shape == (6, law.n_classes, law.n_features) == (6, N_CLASSES, N_FEATURES)
+    fit = case.event.estimate(count(case.event, X, y, sizes=case.sizes), case.prior_for(how), how)
+    terms, log_prob = fit.contributions(X), fit.log_prob(X)
+    assert terms.shape == (6, fit.n_classes, fit.n_features) == (6, N_CLASSES, N_FEATURES)
     np.testing.assert_allclose(terms.sum(axis=2), log_prob, rtol=1e-12, atol=1e-12)
     assert (terms.transpose(0, 2, 1)[is_absent(X)] == 0).all()
-    assert law.add_log_prob(X, np.zeros_like(log_prob)) == is_absent(X).sum()
+    assert fit.add_log_prob(X, np.zeros_like(log_prob)) == is_absent(X).sum()
     if "multinomial" not in name or how != "predictive":  # there a word changes what the others add
         X[0, 1] = -1 if case.sizes else np.nan
-        np.testing.assert_allclose(law.log_prob(X)[0], log_prob[0] - terms[0, :, 1], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(fit.log_prob(X)[0], log_prob[0] - terms[0, :, 1], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", GENERATIVE)
@@ -163,9 +163,9 @@ def test_evidence_is_the_product_of_one_step_ahead_predictions(name, data):
 def test_a_class_without_rows_is_finite(case, how):
     X = case.block(np.random.default_rng(2), 9)
     tally = count(case.event, X, np.array([0, 0, 0, 0, 0, 2, 2, 2, 2]), sizes=case.sizes, n_classes=3)
-    law = case.event.estimate(tally, case.prior_for(how), how)
-    assert np.isfinite(law.log_prob(X)).all()
-    assert all(np.isfinite(p).all() for p in law.parameters().values())
+    fit = case.event.estimate(tally, case.prior_for(how), how)
+    assert np.isfinite(fit.log_prob(X)).all()
+    assert all(np.isfinite(p).all() for p in fit.parameters().values())
 
 
 def test_names_and_priors_that_do_not_fit_are_refused(case):
@@ -185,9 +185,9 @@ def test_an_infinity_to_score_is_named(name):
     case = CASES[name]
     X = np.ones((3, N_FEATURES))
     tally = count(case.event, X + np.arange(3)[:, None], np.array([0, 1, 0]))
-    law = case.event.estimate(tally)
+    fit = case.event.estimate(tally)
     X[1, 2] = np.inf
-    for score in (law.log_prob, law.contributions):
+    for score in (fit.log_prob, fit.contributions):
         with pytest.raises(InputError) as error:
             score(X)
         assert (error.value.row, error.value.column, error.value.value) == (1, 2, np.inf)
@@ -195,8 +195,8 @@ def test_an_infinity_to_score_is_named(name):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8])
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.sizes])
-def test_number_types_score_alike(name, dtype):
+def test_number_types_have_the_same_scores(name, dtype):
     case = CASES[name]
     X = np.random.default_rng(5).integers(1, 5, (9, N_FEATURES))
-    law = case.event.estimate(count(case.event, X.astype(float), np.arange(9) % 2))
-    np.testing.assert_allclose(law.log_prob(X.astype(dtype)), law.log_prob(X.astype(float)), rtol=1e-12)
+    fit = case.event.estimate(count(case.event, X.astype(float), np.arange(9) % 2))
+    np.testing.assert_allclose(fit.log_prob(X.astype(dtype)), fit.log_prob(X.astype(float)), rtol=1e-12)

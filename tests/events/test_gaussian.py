@@ -24,8 +24,8 @@ def count(X, y, n_classes=2, event=None):
 
 def odds(event, X, y, query, how):
     """log p(query | class 1) - log p(query | class 0)."""
-    law = event.estimate(count(X, y, event=event), how=how)
-    return law.log_prob(query) @ [-1.0, 1.0]
+    fit = event.estimate(count(X, y, event=event), how=how)
+    return fit.log_prob(query) @ [-1.0, 1.0]
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -97,9 +97,9 @@ def test_too_few_rows_for_an_improper_prior_are_refused(prior, how):
 def test_the_predictive_under_jeffreys_is_the_textbook_t():
     """mean + t(n-1) * s * sqrt(1 + 1/n), with s**2 the unbiased variance."""
     x = np.array([1.0, 2.5, 2.0, 4.0, 3.2])
-    law = Gaussian().estimate(count(x[:, None], [0] * 5, n_classes=1), "jeffreys", "predictive")
+    fit = Gaussian().estimate(count(x[:, None], [0] * 5, n_classes=1), "jeffreys", "predictive")
     expected = stats.t.logpdf(1.7, 4, x.mean(), x.std(ddof=1) * np.sqrt(1 + 1 / 5))
-    assert law.log_prob(np.array([[1.7]])).item() == pytest.approx(expected, rel=1e-12)
+    assert fit.log_prob(np.array([[1.7]])).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_added_variance_is_scikit_learns_smoothing():
@@ -138,8 +138,8 @@ def test_noise_in_large_units_does_not_drown_the_signal():
 
 def test_a_large_offset_keeps_the_variance():
     x = np.random.default_rng(5).normal(1e9, 1.0, (2000, 1))
-    law = Gaussian().estimate(count(x, np.zeros(2000), n_classes=1), how="mle")
-    assert law.variance.item() == pytest.approx((x - 1e9).var(), rel=1e-6)
+    fit = Gaussian().estimate(count(x, np.zeros(2000), n_classes=1), how="mle")
+    assert fit.variance.item() == pytest.approx((x - 1e9).var(), rel=1e-6)
 
 
 @pytest.mark.parametrize("prior", [AddedVariance(), "jeffreys", "uniform", NormalInverseGamma(kappa=0.0)])
@@ -162,6 +162,6 @@ def test_the_lognormal_refuses_to_count_what_has_no_logarithm_and_gives_it_densi
     event = LogNormal()
     with pytest.raises(InputError, match="value -2"):
         count(np.array([[1.0], [-2.0]]), [0, 1], event=event)
-    law = event.estimate(count(np.array([[1.0], [2.0], [np.nan]]), [0, 1, 1], event=event))
-    assert law.log_prob(np.array([[0.0], [-1.0]])).tolist() == [[-np.inf] * 2] * 2
-    assert law.add_log_prob(np.array([[0.0], [np.nan]]), np.zeros((2, 2))) == 1
+    fit = event.estimate(count(np.array([[1.0], [2.0], [np.nan]]), [0, 1, 1], event=event))
+    assert fit.log_prob(np.array([[0.0], [-1.0]])).tolist() == [[-np.inf] * 2] * 2
+    assert fit.add_log_prob(np.array([[0.0], [np.nan]]), np.zeros((2, 2))) == 1

@@ -224,8 +224,8 @@ def test_documents_are_held_out_one_by_one(name):
         counted(np.ones(7, bool)), None, "mean", Documents.from_column(texts), y, weight
     )
     for i, text in enumerate(texts):
-        law = event.estimate(counted(np.arange(7) != i), None, "mean")
-        np.testing.assert_allclose(held[i], law.contributions(Documents.from_column([text]))[0], rtol=1e-9)
+        fit = event.estimate(counted(np.arange(7) != i), None, "mean")
+        np.testing.assert_allclose(held[i], fit.contributions(Documents.from_column([text]))[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["gaussian full", "gaussian diagonal", "categorical", "multinomial"])

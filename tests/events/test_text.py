@@ -138,8 +138,8 @@ def test_bernoulli_is_a_probability_of_every_set_of_terms():
 @given(st.lists(st.sampled_from(WORDS), max_size=9))
 def test_polya_is_the_dirichlet_multinomial(words):
     event, tally = few("polya")
-    law = event.estimate(tally)
-    p = np.exp(law.log_prob(Documents.from_column([" ".join(words)])))[0]
+    fit = event.estimate(tally)
+    p = np.exp(fit.log_prob(Documents.from_column([" ".join(words)])))[0]
     x = np.array([words.count(w) for w in tally.token_texts()])
     arrangements = np.exp(gammaln(x.sum() + 1) - gammaln(x + 1).sum())
     have = np.zeros((2, 5))
@@ -151,7 +151,7 @@ def test_polya_is_the_dirichlet_multinomial(words):
         assert p[c] * arrangements == pytest.approx(want, rel=1e-8)
 
 
-def test_a_burst_says_less_under_polya():
+def test_repeats_count_less_under_polya():
     documents = [" ".join(["ant"] * 9 + ["bee", "cat"]), "ant bee cat dog", "eel " * 8 + "dog bee", "eel dog cat"] * 10
     y = ["a", "a", "b", "b"] * 10
     burst = ["eel " * 12 + "ant ant"]
@@ -217,7 +217,7 @@ def test_settings_that_are_refused(settings, error):
 
 
 @pytest.mark.parametrize("model", ["bernoulli", "complement", "polya"])
-def test_models_that_need_a_prior_say_so(model):
+def test_models_that_need_a_prior_raise_without_one(model):
     event, tally = few(model)
     with pytest.raises(InputError, match="use estimate='mean'"):
         event.estimate(tally, how="mle")

@@ -29,7 +29,7 @@ def compiled(request):
 
 @pytest.fixture(scope="session", params=("_numpy", *MODULES))
 def loops(request):
-    """One module of kernels: the twins or a compiled one."""
+    """One module of kernels: the reference or a compiled one."""
     if request.param == "_numpy":
         return importlib.import_module("candide.kernels._numpy")
     try:

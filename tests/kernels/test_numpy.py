@@ -80,7 +80,7 @@ def test_csr_sums(compiled, data, threshold):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_csr_sums_tell_what_is_not_finite(compiled, value):
+def test_csr_sums_detect_what_is_not_finite(compiled, value):
     csr = np.array([1.0, value, 2.0]), np.array([0, 1, 1]), np.array([0, 2, 3])
     assert np.isnan(compiled.csr_sums(*csr, np.array([0, 1]), None, 2, 2)[1])
     assert compiled.add_linear_csr(*csr, np.ones((2, 3)), np.zeros((2, 3))) == reference.INFINITE
@@ -289,7 +289,7 @@ def test_score_of_cells(compiled, together, seed):
 
 
 @given(together(), st.sampled_from([1, 2, 5, 8, 19]), st.booleans())
-def test_cells_looked_up(compiled, together, k, odd):
+def test_cell_lookup(compiled, together, k, odd):
     """Added up, and spread over a third axis: codes past the levels, absent ones and padded tables among them."""
     codes, sets, sizes, y, *_ = together
     rng = np.random.default_rng(k)

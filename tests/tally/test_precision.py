@@ -179,7 +179,7 @@ def test_the_last_row_of_all_has_no_spread_that_could_be_lost(seed):
 
 @pytest.mark.parametrize("kept", [False, True], ids=["in memory", "through arrays"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_huge_values_removed_one_after_the_other_leave_no_silent_error(kind, kept):
+def test_removing_two_huge_values_in_turn_is_exact_or_refused(kind, kept):
     """The first may hide behind the second what it took with it: then removing the second is refused."""
     X, y = two_classes(200, 2)
     X = np.abs(X)

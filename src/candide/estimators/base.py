@@ -41,7 +41,15 @@ if TYPE_CHECKING:
 
 
 class Classifier(GenerativeClassifier):
-    """A generative classifier, p(class) and p(x | class), from counts that add."""
+    """A generative classifier, p(class) and p(x | class), from counts that add.
+
+    >>> import candide as cd
+    >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).partial_fit([[9.0]], ["c"])
+    >>> model.classes_.tolist(), model.counts_.class_weight.tolist()
+    (['a', 'b', 'c'], [2.0, 1.0, 1.0])
+    >>> model.forget([[9.0]], ["c"]).scale(0.5).counts_.class_weight.tolist()
+    [1.0, 0.5]
+    """
 
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted to; None: not in its file
@@ -91,12 +99,7 @@ class Classifier(GenerativeClassifier):
     # Counting.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Count the rows of ``X`` under their labels, replacing earlier counts; a row of weight 0 is left out.
-
-        >>> import candide as cd
-        >>> cd.NaiveBayes().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).classes_.tolist()
-        ['a', 'b']
-        """
+        """Count the rows of ``X`` under their labels, replacing earlier counts; a row of weight 0 is left out."""
         with lock_of(self):
             check_params(self)
             table = self._read(X)
@@ -118,11 +121,6 @@ class Classifier(GenerativeClassifier):
 
         New classes and levels may appear in any call, and ``classes`` may declare them; the scikit-learn drop-ins
         require every class to be declared in the first call.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().partial_fit([[1.0], [2.0]], ["a", "a"]).partial_fit([[8.0]], ["b"])
-        >>> model.counts_.class_weight.tolist()
-        [2.0, 1.0]
         """
         with lock_of(self):
             check_params(self)
@@ -168,12 +166,6 @@ class Classifier(GenerativeClassifier):
 
         Classes and levels without remaining rows are dropped, unless ``classes`` or ``class_prior`` declared them. Rows
         that the counts rule out are an error; counts cannot prove that a row was counted.
-
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> model = cd.NaiveBayes().fit(X, y).forget({"age": [51], "job": [None]}, ["yes"])
-        >>> model.counts_.class_weight.tolist()
-        [2.0, 1.0]
         """
         with lock_of(self):
             table = self._read_again(X, self.counts_.plan)
@@ -264,12 +256,7 @@ class Classifier(GenerativeClassifier):
 
     @property
     def counts_(self) -> ModelCounts:
-        """The counts: labels, class weights and one tally a block of columns.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).counts_.class_weight.tolist()
-        [2.0, 1.0]
-        """
+        """The counts: labels, class weights and one tally a block of columns."""
         self._check_fitted()
         return self.fitted_.counts
 
@@ -288,12 +275,7 @@ class Classifier(GenerativeClassifier):
         return self._copy_with(self._checked_fitted - part._checked_fitted) if self._can_add(part) else NotImplemented
 
     def scale(self, factor: float) -> Self:
-        """The classifier in which every row so far counts ``factor`` times, for example 0.99 a day.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).scale(0.5).class_count_.tolist()
-        [1.0, 0.5]
-        """
+        """The classifier in which every row so far counts ``factor`` times, for example 0.99 a day."""
         return self._copy_with(self._checked_fitted.scale(factor))
 
     @property

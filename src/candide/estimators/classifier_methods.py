@@ -28,7 +28,23 @@ if TYPE_CHECKING:
 
 
 class GenerativeClassifier(Estimator):
-    """A generative classifier: p(class) and p(x | class)."""
+    """A generative classifier: p(class) and p(x | class).
+
+    >>> import candide as cd
+    >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
+    >>> model, rows = cd.NaiveBayes().fit(X, y), {"age": [49, 30], "job": ["cook", "cook"]}
+    >>> model.predict(rows).tolist(), model.predict_proba(rows).round(2).tolist()
+    (['yes', 'no'], [[0.01, 0.99], [0.99, 0.01]])
+    >>> model.predict_table(rows).column_names
+    ['prediction', 'p_no', 'p_yes', 'log_density']
+    >>> joint = model.predict_joint_log_proba(rows)  # log p(x, class); normalised, it is predict_log_proba
+    >>> bool(np.allclose(np.logaddexp.reduce(joint, axis=1), model.log_density(rows)))
+    True
+    >>> [score.column for score in model.feature_scores()], len(model.sample(3, random_state=0)[1])
+    (['age', 'job'], 3)
+    >>> [node.name for node in model.to_onnx().graph.input]
+    ['age', 'job']
+    """
 
     fitted_: FittedModel
     classes_: NDArray
@@ -72,13 +88,7 @@ class GenerativeClassifier(Estimator):
         return not_finite_error
 
     def predict(self, X: Any) -> NDArray:
-        """The class of each row: the most probable one, or that of the policy (``with_policy``); None: abstained.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> model.predict([[1.5], [8.5]]).tolist()
-        ['low', 'top']
-        """
+        """The class of each row: the most probable one, or that of the policy (``with_policy``); None: abstained."""
         self._check_fitted()
         return labels_from_codes(self.classes_, self._apply(self.fitted_.classify_function, X))
 
@@ -121,13 +131,7 @@ class GenerativeClassifier(Estimator):
         return other
 
     def predict_proba(self, X: Any) -> NDArray:
-        """p(class | x), (rows, classes), in the order of ``classes_``.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> model.predict_proba([[5.0], [1.5]]).round(2).tolist()
-        [[0.5, 0.5], [1.0, 0.0]]
-        """
+        """p(class | x), (rows, classes), in the order of ``classes_``."""
         return self._apply(Model.posterior, X)
 
     def predict_interval(self, X: Any, level: float = 0.95, *, draws: int = 200, random_state: int = 0) -> NDArray:
@@ -154,35 +158,15 @@ class GenerativeClassifier(Estimator):
         return self._apply(between, X)
 
     def predict_log_proba(self, X: Any) -> NDArray:
-        """log p(class | x), (rows, classes).
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> np.exp(model.predict_log_proba([[5.0]])).round(2).tolist()
-        [[0.5, 0.5]]
-        """
+        """log p(class | x), (rows, classes)."""
         return self._apply(Model.log_posterior, X)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray:
-        """log p(x, class), (rows, classes): the score before normalisation.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> joint = model.predict_joint_log_proba([[5.0]])  # summed over the classes it is log p(x)
-        >>> bool(np.isclose(np.logaddexp.reduce(joint, axis=1), model.log_density([[5.0]])))
-        True
-        """
+        """log p(x, class), (rows, classes): the score before normalisation."""
         return self._apply(Model.joint_log_likelihood, X)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,): low for rows unlike the training rows. Complement has no density: an error.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> near, far = model.log_density([[1.5], [400.0]])
-        >>> bool(near > far)
-        True
-        """
+        """log p(x), (rows,): low for rows unlike the training rows. Complement has no density: an error."""
         self._check_fitted()
         if any(not part.event.has_density for part in self.fitted_.plan.parts):
             what = f"{type(self).__name__} has no density: the scores of complement are not log-probabilities"
@@ -206,11 +190,6 @@ class GenerativeClassifier(Estimator):
         which is empty for weighted models: a weighted score is not a density. ``policy`` decides, where given;
         ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high``. A file that is read is never overwritten, and
         one that does not hold predictions only with ``force``.
-
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> cd.NaiveBayes().fit(X, y).predict_table({"age": [30], "job": ["cook"]}).column_names
-        ['prediction', 'p_no', 'p_yes', 'log_density']
         """
         from candide.engines.reading import ReadOptions  # here, because arrays need no database
         from candide.operations.predict import predict
@@ -238,14 +217,7 @@ class GenerativeClassifier(Estimator):
         return export_model(self.fitted_, to, out, force=force)
 
     def to_onnx(self) -> Any:
-        """The model as an ``onnx.ModelProto`` with one input a column; its bytes are ``export("onnx")``.
-
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> graph = cd.NaiveBayes().fit(X, y).to_onnx().graph
-        >>> [node.name for node in graph.input], [node.name for node in graph.output]
-        (['age', 'job'], ['label', 'probabilities'])
-        """
+        """The model as an ``onnx.ModelProto`` with one input a column; its bytes are ``export("onnx")``."""
         from candide.export.onnx import build_onnx_model
 
         self._check_fitted()
@@ -303,13 +275,7 @@ class GenerativeClassifier(Estimator):
         return build_quadratic_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
 
     def feature_scores(self) -> "FeatureScores":
-        """The association of each column with the class, strongest first: evidence, information and a test.
-
-        >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5], "b": ["x", "y", "x", "y"]}, [0, 0, 1, 1])
-        >>> [score.column for score in model.feature_scores()]
-        ['a', 'b']
-        """
+        """The association of each column with the class, strongest first: evidence, information and a test."""
         from candide.explain.features import score_model_features
 
         self._check_fitted()
@@ -378,13 +344,7 @@ class GenerativeClassifier(Estimator):
         return render_model_html(repr(self), self.fitted_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the model: an array if it was fitted to one, else columns, dates as dates.
-
-        >>> import candide as cd
-        >>> rows, labels = cd.NaiveBayes().fit({"a": [1, 2, 8, 9.5]}, [0, 0, 1, 1]).sample(3, random_state=0)
-        >>> list(rows), len(labels)
-        (['a'], 3)
-        """
+        """Rows and labels drawn from the model: an array if it was fitted to one, else columns, dates as dates."""
         self._check_fitted()
         n_samples, plan, columns = checked_count("n_samples", n_samples), self.fitted_.plan, {}
         blocks, y = self._model().sample(n_samples, make_generator(random_state))

@@ -2,11 +2,6 @@
 
 scikit-learn requires methods, not a base class: ``get_params`` and ``set_params`` follow its conventions; tags, scores,
 metadata routing and the HTML view are delegated to it when they are first used. Locks serialise changes of an estimator.
-
->>> import candide as cd
->>> model = cd.GaussianBayes("tied")
->>> model, model.get_params()["covariance"]
-(GaussianBayes(covariance='tied'), 'tied')
 """
 
 import inspect
@@ -85,7 +80,15 @@ class RequestMethod:
 
 
 class Estimator:
-    """What scikit-learn requires of an estimator."""
+    """What scikit-learn requires of an estimator.
+
+    >>> import candide as cd
+    >>> model = cd.GaussianNB().set_params(var_smoothing=0.0)
+    >>> model, model.get_params(), model.get_metadata_routing().fit.requests
+    (GaussianNB(var_smoothing=0.0), {'priors': None, 'var_smoothing': 0.0}, {'sample_weight': None})
+    >>> model.fit([[1.0], [2.0], [8.0], [9.0]], ["a", "a", "b", "b"]).score([[1.5], [8.0]], ["a", "a"])
+    0.5
+    """
 
     fitted_: Any
     set_fit_request = RequestMethod("fit", "sample_weight")
@@ -97,21 +100,11 @@ class Estimator:
         return sorted(_defaults(cls))  # type: ignore[arg-type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().get_params()
-        {'priors': None, 'var_smoothing': 1e-09}
-        """
+        """The parameters by name."""
         return {name: getattr(self, name) for name in self._get_param_names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Change some parameters; rows already counted stay as they were counted.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().set_params(var_smoothing=0.0)
-        GaussianNB(var_smoothing=0.0)
-        """
+        """Change some parameters; rows already counted stay as they were counted."""
         known = self._get_param_names()
         for name in params:
             if name not in known:
@@ -146,12 +139,7 @@ class Estimator:
             )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy: the proportion of rows whose predicted class is their label.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().fit([[1.0], [2.0], [8.0]], ["a", "a", "b"]).score([[1.5], [8.0]], ["a", "a"])
-        0.5
-        """
+        """Accuracy: the proportion of rows whose predicted class is their label."""
         from sklearn.base import ClassifierMixin
 
         return ClassifierMixin.score(self, X, y, sample_weight)
@@ -162,12 +150,7 @@ class Estimator:
         return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's metadata routing passes on to ``fit``, ``partial_fit`` and ``score``.
-
-        >>> import candide as cd
-        >>> cd.GaussianNB().get_metadata_routing().fit.requests
-        {'sample_weight': None}
-        """
+        """What scikit-learn's metadata routing passes on to ``fit``, ``partial_fit`` and ``score``."""
         return self._get_metadata_request()
 
     def _get_metadata_request(self) -> Any:

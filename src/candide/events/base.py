@@ -74,8 +74,10 @@ class EventModel:
     ([2.0, 1.0], True)
     >>> event.settle_columns(tally, ()), event.moments_from_levels(tally, (), [0]), event.max_levels  # the counts do not decide what it is
     (None, None, None)
-    >>> event.freeze_structure(tally) is event
-    True
+    >>> event.freeze_structure(tally) is event, event.prepare_comparison(tally, tally, ())[0] is event
+    (True, True)
+    >>> event.term_names(["visits"]), event.term_titles(["visits"]), event.term_kind(["visits"])
+    ((('visits',),), ('visits',), 'column')
 
     A family of your own defines ``parameters`` and ``log_density`` and inherits the rest.
 
@@ -123,21 +125,11 @@ class EventModel:
         return TALLIES[self.kind].encoding if self.transform is None else TransformedEncoding.from_event(self)
 
     def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
-        """The columns behind each feature of its distribution: one each, unless columns are modelled together.
-
-        >>> from candide.events import Poisson
-        >>> Poisson().term_names(["visits", "calls"])
-        (('visits',), ('calls',))
-        """
+        """The columns behind each feature of its distribution: one each, unless columns are modelled together."""
         return tuple((name,) for name in columns)
 
     def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
-        """The title of each feature of its distribution: "age", or "age x job" for columns modelled together.
-
-        >>> from candide.events import Poisson
-        >>> Poisson().term_titles(["visits", "calls"])
-        ('visits', 'calls')
-        """
+        """The title of each feature of its distribution: "age", or "age x job" for columns modelled together."""
         return tuple(" x ".join(map(str, names)) for names in self.term_names(columns))
 
     def term_kind(self, columns: Sequence[Name]) -> str:
@@ -184,14 +176,7 @@ class EventModel:
         return self
 
     def prepare_comparison(self, a: Any, b: Any, encodings: Sequence[Encoding]) -> "TallyComparison":
-        """How two tallies are compared: the family, both tallies and their encodings.
-
-        >>> from candide.events import Poisson
-        >>> from candide.tally import Sums
-        >>> none = Sums.empty(2, Poisson().spec(1))
-        >>> Poisson().prepare_comparison(none, none, ())[0].name
-        'poisson'
-        """
+        """How two tallies are compared: the family, both tallies and their encodings."""
         return self.comparison_family, a, b, tuple(encodings)
 
     def settle_columns(self, tally: Any, encodings: Sequence[Encoding]) -> "list[SettledColumns] | None":

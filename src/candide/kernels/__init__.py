@@ -1,80 +1,13 @@
 """The hot loops, compiled where they could be built, in NumPy where not: one set of names for both.
 
-``NAME`` is the implementation that runs.
+``NAME`` is the implementation that runs; ``_numpy`` documents the loops.
 """
 
-from candide.kernels.choice import (
-    INFINITE,
-    NAME,
-    Sets,
-    add_cells,
-    add_discriminant,
-    add_gaussian,
-    add_levels,
-    add_linear,
-    add_linear_csr,
-    add_student,
-    add_switch,
-    cell_counts,
-    cell_terms,
-    code_range,
-    csr_sums,
-    dense_sums,
-    distinct,
-    fill_rows,
-    first_largest,
-    grid_codes,
-    held_out_cells,
-    interpolate,
-    level_counts,
-    moments,
-    moments_of,
-    normalise,
-    pad_columns,
-    posterior,
-    power_sums,
-    score_cells,
-    take_cells,
-    word_groups,
-    word_scores,
-    word_slopes,
-    word_spreads,
-)
+from importlib import import_module
+from typing import Any
 
-__all__ = [
-    "INFINITE",
-    "NAME",
-    "Sets",
-    "add_cells",
-    "add_discriminant",
-    "add_gaussian",
-    "add_levels",
-    "add_linear",
-    "add_linear_csr",
-    "add_student",
-    "add_switch",
-    "cell_counts",
-    "cell_terms",
-    "code_range",
-    "csr_sums",
-    "dense_sums",
-    "distinct",
-    "fill_rows",
-    "first_largest",
-    "grid_codes",
-    "held_out_cells",
-    "interpolate",
-    "level_counts",
-    "moments",
-    "moments_of",
-    "normalise",
-    "pad_columns",
-    "posterior",
-    "power_sums",
-    "score_cells",
-    "take_cells",
-    "word_groups",
-    "word_scores",
-    "word_slopes",
-    "word_spreads",
-]
+
+def __getattr__(name: str) -> Any:
+    value = getattr(import_module("candide.kernels.choice"), name)
+    globals()[name] = value
+    return value

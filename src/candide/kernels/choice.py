@@ -41,38 +41,13 @@ def _load(name: str) -> ModuleType:
 NAME, _chosen = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
 
 INFINITE = -1  # what a scoring kernel returns for an infinite value
-moments = _chosen.moments
-power_sums = _chosen.power_sums
-moments_of = _chosen.moments_of
-code_range = _chosen.code_range
-distinct = _chosen.distinct
-grid_codes = _chosen.grid_codes
-interpolate = _chosen.interpolate
-level_counts = _chosen.level_counts
-dense_sums = _chosen.dense_sums
-csr_sums = _chosen.csr_sums
-add_gaussian = _chosen.add_gaussian
-add_student = _chosen.add_student
-add_switch = _chosen.add_switch
-add_linear = _chosen.add_linear
-add_levels = _chosen.add_levels
-add_linear_csr = _chosen.add_linear_csr
-cell_counts = _chosen.cell_counts
-cell_terms = _chosen.cell_terms
-held_out_cells = _chosen.held_out_cells
-score_cells = _chosen.score_cells
-Sets = _chosen.Sets
-add_cells = _chosen.add_cells
-take_cells = _chosen.take_cells
-add_discriminant = _chosen.add_discriminant
-word_scores = _chosen.word_scores
-word_slopes = _chosen.word_slopes
-word_spreads = _chosen.word_spreads
-word_groups = _chosen.word_groups
-normalise = _chosen.normalise
-posterior = _chosen.posterior
-fill_rows = _chosen.fill_rows
-first_largest = _chosen.first_largest
+_NAMES = """
+moments power_sums moments_of code_range distinct grid_codes interpolate level_counts dense_sums csr_sums
+add_gaussian add_student add_switch add_linear add_levels add_linear_csr cell_counts cell_terms held_out_cells
+score_cells Sets add_cells take_cells add_discriminant word_scores word_slopes word_spreads word_groups
+normalise posterior fill_rows first_largest
+"""
+globals().update({name: getattr(_chosen, name) for name in _NAMES.split()})  # _numpy.py has their signatures
 
 
 def pad_columns(table: NDArray) -> NDArray[np.float64]:

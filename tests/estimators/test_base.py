@@ -74,7 +74,7 @@ def test_every_prefix_is_fit():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_kinds_of_chunks_are_those_of_one_look(seed):
+def test_column_types_of_chunks_are_those_of_all_rows(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 300))
     columns = {
@@ -141,7 +141,7 @@ def test_chunks_may_be_written_over():
     assert model.counts_.tallies[0].mean.ravel().tolist() == pytest.approx([0, 5.5 / 6])
 
 
-def test_pickles_hold_no_rows_and_say_on_how_many_kinds_were_decided():
+def test_pickles_hold_no_rows_but_the_number_that_decided_the_types():
     X, y = {"secret": ["Ada Lovelace", "Alan Turing"] * 3, "flag": [0, 1] * 3}, [0, 1] * 3
     model = cd.NaiveBayes().partial_fit(X, y)
     assert copy.deepcopy(model)._first_rows.has_rows
@@ -180,7 +180,7 @@ def test_a_chunk_that_fails_changes_nothing():
     assert model.counts_.n_rows == 12
 
 
-def test_look_at_nothing_is_not_certain():
+def test_an_empty_sample_decides_nothing():
     rows = FirstRows.from_chunk(Table.from_data({"a": np.full(5, np.nan)}), np.zeros(5), None, ["a"])
     assert infer_column("a", np.full(5, np.nan)).kind == "number"
     assert "a" in rows.undecided

@@ -39,16 +39,16 @@ def test_half_given_priors_are_filled_so_that_they_expect_the_pooled_rate():
 @pytest.mark.parametrize("how", ESTIMATES[1:])
 def test_zeros_and_empty_classes_are_finite_under_the_default_prior(how):
     X, y = [[0.0, 0.0, 3.0], [0.0, 0.0, 4.0], [np.nan, 0.0, 0.0]], [0, 0, 1]
-    law = Exponential().estimate(count(Exponential(), X, y, 3), how=how)
-    assert np.isfinite(law.log_prob(np.array([[0.0, 0.0, 0.0], [1.0, 7.0, 1e6]]))).all()
+    fit = Exponential().estimate(count(Exponential(), X, y, 3), how=how)
+    assert np.isfinite(fit.log_prob(np.array([[0.0, 0.0, 0.0], [1.0, 7.0, 1e6]]))).all()
     counts = Poisson().estimate(count(Poisson(), X, y, 3), how=how).log_prob(np.zeros((1, 3)))
     assert np.isfinite(counts).all()
 
 
 def test_a_rate_of_zero_allows_only_zero():
-    law = Poisson().estimate(count(Poisson(), [[0.0], [2.0]], [0, 1]), how="mle")
+    fit = Poisson().estimate(count(Poisson(), [[0.0], [2.0]], [0, 1]), how="mle")
     with np.errstate(all="raise"):
-        assert law.log_prob(np.array([[0.0], [1.0]]))[:, 0].tolist() == [0.0, -np.inf]
+        assert fit.log_prob(np.array([[0.0], [1.0]]))[:, 0].tolist() == [0.0, -np.inf]
 
 
 def test_a_value_below_zero_has_no_probability():
@@ -90,10 +90,10 @@ def test_uniform_makes_map_the_mle_and_jeffreys_is_invariant():
         (StudentT(np.full((1, 1), 3.0), np.full((1, 1), 2.0), np.full((1, 1), 0.5)), stats.t(3.0, 2.0, 0.5).cdf),
     ],
 )
-def test_predictive_draws_follow_scipys_distribution(law, cdf):
-    if not isinstance(law, StudentT):
-        law = law.estimate(count(law, [[1.0], [2.0], [4.0]], [0, 0, 0], 1), Gamma(2, 1))
-    draws = law.sample(np.zeros(20_000, np.intp), np.random.default_rng(1))[:, 0]
+def test_predictive_draws_follow_scipys_distribution(fit, cdf):
+    if not isinstance(fit, StudentT):
+        fit = fit.estimate(count(fit, [[1.0], [2.0], [4.0]], [0, 0, 0], 1), Gamma(2, 1))
+    draws = fit.sample(np.zeros(20_000, np.intp), np.random.default_rng(1))[:, 0]
     at = np.quantile(draws, [0.05, 0.25, 0.5, 0.75, 0.95])
     share = (draws[:, None] <= at).mean(axis=0)
     np.testing.assert_allclose(share, cdf(at), atol=5 * 0.5 / np.sqrt(20_000))

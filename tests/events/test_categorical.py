@@ -47,8 +47,8 @@ def test_play_tennis_with_laplace():
     """P(sunny | play) = 4/5 from 3 of 3 days, P(sunny | not) = 1/3 from 0 of 1; (count + 1) / (n + 2)."""
     outlook, humidity = [0, 0, 0, 1], [0, 1, 0, 0]  # sunny, rainy; high, normal
     X, play = np.column_stack([outlook, humidity]), [1, 1, 1, 0]
-    law = Categorical().estimate(count(Categorical(), X, play, (2, 2)), Dirichlet(1), "mean")
-    p = np.exp(law.contributions(np.array([[0, 0]])))[0]  # (class, feature)
+    fit = Categorical().estimate(count(Categorical(), X, play, (2, 2)), Dirichlet(1), "mean")
+    p = np.exp(fit.contributions(np.array([[0, 0]])))[0]  # (class, feature)
     np.testing.assert_allclose(p, [[1 / 3, 2 / 3], [4 / 5, 3 / 5]], rtol=1e-15)
 
 
@@ -77,7 +77,7 @@ def test_the_uniform_prior_makes_map_the_mle():
     assert (a == b).all()
 
 
-def test_an_unseen_level_says_nothing_where_the_prior_has_no_share_for_it():
+def test_an_unseen_level_contributes_nothing_without_prior_mass():
     tally = count(Categorical(), [[0], [1]], [0, 1], (2,))
     for prior, how in [(None, "mle"), (Dirichlet(1), "map"), ("jeffreys", "map"), (Dirichlet(0), "mean")]:
         assert Categorical().estimate(tally, prior, how).log_prob(np.array([[2]])).tolist() == [[0.0, 0.0]]
@@ -94,8 +94,8 @@ def test_a_mode_on_the_border_is_the_border():
 @pytest.mark.parametrize("how", ESTIMATES)
 def test_a_class_without_values_is_uniform_under_every_estimate(how):
     tally = count(Categorical(), [[0, -1], [2, -1]], [0, 0], (3, 4))
-    law = Categorical().estimate(tally, Dirichlet(1), how)
-    np.testing.assert_allclose(np.exp(law.log_prob(np.array([[1, -1], [-1, 3]])))[:, 1], [1 / 3, 1 / 4])
+    fit = Categorical().estimate(tally, Dirichlet(1), how)
+    np.testing.assert_allclose(np.exp(fit.log_prob(np.array([[1, -1], [-1, 3]])))[:, 1], [1 / 3, 1 / 4])
 
 
 def test_a_prior_per_level_is_held_to_the_number_of_levels():
@@ -147,21 +147,21 @@ def test_scikit_learns_alpha_is_the_map_of_alpha_plus_one(words):
 def test_certain_features_give_zeros_and_no_nan(pack):
     """Always yes in class 0, always no in class 1, both in class 2."""
     X = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    law = Bernoulli().estimate(count(Bernoulli(), X, [0, 0, 1, 1, 2, 2], n_classes=3), how="mle")
+    fit = Bernoulli().estimate(count(Bernoulli(), X, [0, 0, 1, 1, 2, 2], n_classes=3), how="mle")
     query = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]])
     with np.errstate(all="raise"):
-        found = law.log_prob(pack(query))
+        found = fit.log_prob(pack(query))
     np.testing.assert_allclose(np.exp(found), [[0.5, 0, 0.25], [0, 0.5, 0.25], [0, 0.5, 0.25]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("pack", [np.asarray, sparse], ids=["dense", "sparse"])
 def test_a_word_without_probability_matters_only_where_it_occurs(pack):
     X = np.array([[2.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
-    law = Multinomial().estimate(
+    fit = Multinomial().estimate(
         count(Multinomial(), X, [0, 1, 2], n_classes=3), how="mle"
     )  # class 1 has no word: uniform
     with np.errstate(all="raise"):
-        found = np.exp(law.log_prob(pack(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))))
+        found = np.exp(fit.log_prob(pack(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]))))
     np.testing.assert_allclose(found, [[2 / 3, 1 / 3, 1 / 2], [0, 1 / 9, 0], [1, 1, 1]], rtol=1e-15)
 
 
@@ -201,7 +201,7 @@ def test_improper_priors_have_no_evidence_and_empty_classes_no_predictive_under_
 def test_the_predictive_of_documents_with_many_or_fractional_counts(pack):
     """Word by word: the next word's probability is (alpha + count so far) / (A + words so far)."""
     tally = count(Multinomial(), [[3.0, 0.0, 1.0], [0.0, 2.0, 5.0]], [0, 1])
-    law = Multinomial().estimate(tally, Dirichlet(0), "predictive")  # alpha is the counts: class 0 never says word 1
+    fit = Multinomial().estimate(tally, Dirichlet(0), "predictive")  # alpha is the counts: class 0 never says word 1
     document = [0] * 7 + [2] * 4 + [1]
     so_far, expected = tally.total.copy(), np.zeros((12, 2))
     for i, word in enumerate(document):
@@ -209,7 +209,7 @@ def test_the_predictive_of_documents_with_many_or_fractional_counts(pack):
             expected[i] = np.log(so_far[:, word] / so_far.sum(axis=1))
         so_far[:, word] += 1
     bags = np.array([[7.0, 0.0, 4.0], [7.0, 1.0, 4.0]])
-    found = law.log_prob(pack(bags))
+    found = fit.log_prob(pack(bags))
     assert found[0, 0] == pytest.approx(expected[:11, 0].sum(), rel=1e-13)
     assert (found[0, 1], found[1, 0]) == (-np.inf, -np.inf)
     near = (
@@ -222,9 +222,9 @@ def test_the_predictive_of_documents_with_many_or_fractional_counts(pack):
 
 def test_a_threshold_below_zero_needs_dense_rows():
     X = np.array([[1.0, -2.0], [0.0, 3.0]])
-    law = Bernoulli(threshold=-1.0).estimate(count(Bernoulli(threshold=-1.0), X, [0, 1]))
+    fit = Bernoulli(threshold=-1.0).estimate(count(Bernoulli(threshold=-1.0), X, [0, 1]))
     with pytest.raises(InputError, match="threshold -1 < 0"):
-        law.log_prob(sparse(X))
+        fit.log_prob(sparse(X))
 
 
 @pytest.mark.parametrize("threshold", [-3.0, 0.0, 0.5, 1.0, 1e17])
@@ -242,27 +242,27 @@ def test_a_hundred_thousand_words_do_not_underflow():
         assert np.isfinite(event.estimate(count(event, X, [0, 1, 0, 1])).log_prob(X)).all()
 
 
-def test_shares_of_a_yes_are_linear_and_counted_as_sums():
+def test_fractions_are_linear_and_counted_as_sums():
     event = Bernoulli(threshold=None)
     rng = np.random.default_rng(8)
     X, y = rng.random((30, 3)).round(3), np.arange(30) % 2
     X[3, 1] = np.nan
     tally = Sums.from_rows(X, y, n_classes=2, spec=event.spec(3))
-    law = event.estimate(tally, Beta(2, 1), "mean")
+    fit = event.estimate(tally, Beta(2, 1), "mean")
     p = (np.array([np.nansum(X[y == c], axis=0) for c in (0, 1)]) + 2) / (tally.n + 3)
-    np.testing.assert_allclose(law.parameters()["probability"], p, rtol=1e-12)
+    np.testing.assert_allclose(fit.parameters()["probability"], p, rtol=1e-12)
     expected = X[:, None, :] * np.log(p) + (1 - X[:, None, :]) * np.log1p(-p)
-    np.testing.assert_allclose(law.contributions(X), np.nan_to_num(expected), rtol=1e-12)
-    np.testing.assert_allclose(law.log_prob(X), np.nansum(expected, axis=2), rtol=1e-12)
-    assert law.add_log_prob(X, np.zeros((30, 2))) == 1
+    np.testing.assert_allclose(fit.contributions(X), np.nan_to_num(expected), rtol=1e-12)
+    np.testing.assert_allclose(fit.log_prob(X), np.nansum(expected, axis=2), rtol=1e-12)
+    assert fit.add_log_prob(X, np.zeros((30, 2))) == 1
     assert event.support.high == 1
-    assert set(np.unique(law.sample(y, rng))) <= {0.0, 1.0}
+    assert set(np.unique(fit.sample(y, rng))) <= {0.0, 1.0}
     assert event.association_test(tally).name == "chi2"
     assert (event.information(tally) >= 0).all()
 
 
 @pytest.mark.parametrize("how", ["mle", "mean"])
-def test_whole_shares_are_what_a_threshold_makes_of_them(how):
+def test_whole_fractions_equal_a_threshold(how):
     rng = np.random.default_rng(9)
     X, y = (rng.random((40, 4)) < [0.0, 0.3, 0.7, 1.0]).astype(float), np.arange(40) % 2
     parted, shares = Bernoulli(threshold=0.5), Bernoulli(threshold=None)
@@ -276,7 +276,7 @@ def test_whole_shares_are_what_a_threshold_makes_of_them(how):
     )
 
 
-def test_shares_above_one_are_refused():
+def test_fractions_above_one_are_refused():
     event = Bernoulli(threshold=None)
     tally = Sums.from_rows(np.array([[0.5, 3.0], [0.1, 0.2]]), np.array([0, 1]), n_classes=2, spec=event.spec(2))
     with pytest.raises(CellError) as error:
@@ -284,7 +284,7 @@ def test_shares_above_one_are_refused():
     assert (error.value.class_code, error.value.feature) == (0, 1)
 
 
-def test_under_mle_a_level_never_seen_is_impossible_and_says_nothing_of_the_class(tmp_path):
+def test_under_mle_an_unseen_level_is_impossible_and_contributes_nothing(tmp_path):
     rows = {"sky": ["sun", "sun", "rain", "rain"], "wind": ["no", "no", "yes", "no"]}
     model = cd.NaiveBayes("categorical", estimate="mle").fit(rows, ["out", "out", "in", "in"])
     new = {"sky": ["snow", "snow", "sun", None], "wind": ["yes", "no", "gale", "no"]}

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from dropin_cases import NAMES, SPARSE, assert_same_state, ours, rows, state
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
+from tests.estimators.dropins.dropin_cases import NAMES, SPARSE, assert_same_state, ours, rows, state
 
 from candide.errors import CandideError, InputError, InputTypeError
 
@@ -275,7 +275,7 @@ def test_a_threshold_cannot_change_within_a_stream():
     assert_same_state(before, state("BernoulliNB", model, X))
 
 
-def test_shares_above_one_are_refused():
+def test_fractions_above_one_are_refused():
     with pytest.raises(InputError, match="fractions of a yes must lie between 0 and 1"):
         ours("BernoulliNB", binarize=None).fit([[3.0], [0.0]], [0, 1])
 

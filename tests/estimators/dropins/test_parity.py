@@ -7,12 +7,20 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import sklearn
-from dropin_cases import NAMES, SPARSE, assert_same_attributes, assert_same_scores, ours, rows, theirs
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from tests.estimators.dropins.dropin_cases import (
+    NAMES,
+    SPARSE,
+    assert_same_attributes,
+    assert_same_scores,
+    ours,
+    rows,
+    theirs,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn")
 
@@ -200,7 +208,7 @@ def test_small_alpha_is_raised_unless_forced(name):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_bernoulli_takes_shares_as_they_are(sparse):
+def test_bernoulli_accepts_fractions(sparse):
     X = np.random.default_rng(5).random((60, 4)) * (np.random.default_rng(6).random((60, 4)) > 0.4)
     y = np.arange(60) % 3
     compare("BernoulliNB", scipy.sparse.csr_array(X) if sparse else X, y, binarize=None)

@@ -38,10 +38,10 @@ def test_the_tally_is_of_the_transformed_values(page):
 
 def test_densities_equal_scipys(page):
     event, x = page["event"], np.array([[0.1], [1.0], [7.0]])
-    law = event.estimate(page["tally"], how="mle")
-    rate = law.parameters()["rate"]
+    fit = event.estimate(page["tally"], how="mle")
+    rate = fit.parameters()["rate"]
     expected = stats.weibull_min.logpdf(x, event.k, scale=rate[:, 0] ** (-1 / event.k))
-    np.testing.assert_allclose(law.log_prob(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(fit.log_prob(x), expected, rtol=1e-12)
     for how in ESTIMATES:
         mass = integrate.quad(
             lambda v, how=how: np.exp(event.estimate(page["tally"], how=how).log_prob(np.array([[v]]))[0, 0]), 0, np.inf
@@ -62,16 +62,16 @@ def test_the_predictive_is_the_average_over_the_posterior(page):
 
 @pytest.mark.parametrize("how", ESTIMATES)
 def test_fitting_undoes_sampling(page, how):
-    law, event = page["event"].estimate(page["tally"], how=how), page["event"]
+    fit, event = page["event"].estimate(page["tally"], how=how), page["event"]
     y = np.repeat([0, 1], 20_000)
-    X = law.sample(y, np.random.default_rng(1))
+    X = fit.sample(y, np.random.default_rng(1))
     median = [np.median(X[y == c]) for c in range(2)]
     for c in range(2):
-        below = integrate.quad(lambda v, c=c: np.exp(law.log_prob(np.array([[v]]))[0, c]), 0, median[c])[0]
+        below = integrate.quad(lambda v, c=c: np.exp(fit.log_prob(np.array([[v]]))[0, c]), 0, median[c])[0]
         assert below == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(20_000))
     if how == "mle":
         again = event.estimate(Sums.from_rows(X, y, n_classes=2, spec=event.spec(1)), how="mle")
-        np.testing.assert_allclose(again.parameters()["rate"], law.parameters()["rate"], rtol=0.04)
+        np.testing.assert_allclose(again.parameters()["rate"], fit.parameters()["rate"], rtol=0.04)
 
 
 def test_it_is_an_event_model_like_any_other(page):

@@ -35,11 +35,11 @@ def oracle(mean, dispersion):
 
 def test_scores_are_scipys():
     X, y = drawn(200)
-    law = NegativeBinomial().estimate(count(X, y), how="mle")
+    fit = NegativeBinomial().estimate(count(X, y), how="mle")
     for c in (0, 1):
         x = X[y == c, 0]
         dispersion = (x.var(ddof=1) - x.mean()) / x.mean() ** 2
-        np.testing.assert_allclose(law.log_prob(X)[:, c], oracle(x.mean(), dispersion).logpmf(X[:, 0]), rtol=1e-9)
+        np.testing.assert_allclose(fit.log_prob(X)[:, c], oracle(x.mean(), dispersion).logpmf(X[:, 0]), rtol=1e-9)
 
 
 def test_classes_share_dispersion_by_their_rows():
@@ -49,19 +49,19 @@ def test_classes_share_dispersion_by_their_rows():
     raw = (tally.m2[:, 0] / rows - mean) / mean**2
     common = (raw * rows * mean**2).sum() / (rows * mean**2).sum()
     for sharing in (0.0, 10.0, 1e12):
-        law = NegativeBinomial(sharing=sharing).estimate(tally, Gamma(rate=1e-9), "mean")
+        fit = NegativeBinomial(sharing=sharing).estimate(tally, Gamma(rate=1e-9), "mean")
         expected = (rows * raw + sharing * common) / (rows + sharing)
-        np.testing.assert_allclose(1 / law.shape[:, 0], expected, rtol=1e-7)
-        np.testing.assert_allclose(law.mean()[:, 0], mean, rtol=1e-7)
+        np.testing.assert_allclose(1 / fit.shape[:, 0], expected, rtol=1e-7)
+        np.testing.assert_allclose(fit.mean()[:, 0], mean, rtol=1e-7)
 
 
 @pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive"])
 def test_fitting_undoes_sampling(how):
     X, y = drawn(40_000, seed=1)
-    law = NegativeBinomial().estimate(count(X, y), how=how)
-    np.testing.assert_allclose(law.mean()[:, 0], MEAN, rtol=0.05)
-    np.testing.assert_allclose(1 / law.shape[:, 0], DISPERSION, rtol=0.08)
-    again = NegativeBinomial().estimate(count(law.sample(y, np.random.default_rng(2)), y), how=how)
+    fit = NegativeBinomial().estimate(count(X, y), how=how)
+    np.testing.assert_allclose(fit.mean()[:, 0], MEAN, rtol=0.05)
+    np.testing.assert_allclose(1 / fit.shape[:, 0], DISPERSION, rtol=0.08)
+    again = NegativeBinomial().estimate(count(fit.sample(y, np.random.default_rng(2)), y), how=how)
     np.testing.assert_allclose(again.mean()[:, 0], MEAN, rtol=0.05)
 
 
@@ -69,11 +69,11 @@ def test_fitting_undoes_sampling(how):
 def test_without_dispersion_it_is_poisson(how):
     X = np.array([[2.0], [3.0], [2.0], [3.0], [6.0], [7.0], [7.0], [6.0]])
     y = np.repeat([0, 1], 4)
-    law, poisson = NegativeBinomial(), Poisson()
+    fit, poisson = NegativeBinomial(), Poisson()
     sums = Sums.from_rows(X, y, n_classes=2, spec=poisson.spec(1))
     query = np.arange(20.0)[:, None]
     expected = poisson.estimate(sums, how=how).log_prob(query)
-    np.testing.assert_allclose(law.estimate(count(X, y), how=how).log_prob(query), expected, rtol=1e-6)
+    np.testing.assert_allclose(fit.estimate(count(X, y), how=how).log_prob(query), expected, rtol=1e-6)
 
 
 def test_the_predictive_has_the_variance_that_an_uncertain_mean_adds():
@@ -81,20 +81,20 @@ def test_the_predictive_has_the_variance_that_an_uncertain_mean_adds():
     tally = count(X, y)
     plain, wide = (NegativeBinomial().estimate(tally, how=how) for how in ("mean", "predictive"))
     np.testing.assert_allclose(wide.mean(), plain.mean(), rtol=1e-12)
-    variance = [law.mean() + law.mean() ** 2 / law.shape for law in (plain, wide)]
+    variance = [fit.mean() + fit.mean() ** 2 / fit.shape for law in (plain, wide)]
     uncertain = variance[0] / (tally.n + 1)
     np.testing.assert_allclose(variance[1], variance[0] + uncertain * (1 + 1 / plain.shape), rtol=1e-9)
 
 
 @pytest.mark.parametrize("how", ["mle", "map", "mean", "predictive"])
-def test_a_class_of_zeros_and_one_row_have_a_law(how):
+def test_a_class_of_zeros_and_one_row_have_a_distribution(how):
     X, y = np.array([[0.0], [0.0], [0.0], [5.0]]), np.array([0, 0, 0, 1])
-    law = NegativeBinomial().estimate(count(X, y), how=how)
-    assert np.isfinite(law.log_prob(X[:1])[0, 0])
-    assert np.exp(law.log_prob(np.arange(3000.0)[:, None])).sum(axis=0) == pytest.approx([1, 1], abs=1e-3)
+    fit = NegativeBinomial().estimate(count(X, y), how=how)
+    assert np.isfinite(fit.log_prob(X[:1])[0, 0])
+    assert np.exp(fit.log_prob(np.arange(3000.0)[:, None])).sum(axis=0) == pytest.approx([1, 1], abs=1e-3)
 
 
-def test_what_it_has_not_is_said():
+def test_unsupported_requests_are_errors():
     X, y = drawn(20)
     event, tally = NegativeBinomial(), count(X, y)
     with pytest.raises(InputError, match="no marginal likelihood"):
@@ -114,8 +114,8 @@ def test_what_it_has_not_is_said():
 def test_information_is_that_of_the_mixture():
     X, y = drawn(300, seed=5)
     tally = count(X, y)
-    law = NegativeBinomial().estimate(tally, how="mean")
-    p = np.exp(law.log_prob(np.arange(2_000.0)[:, None])) / 2
+    fit = NegativeBinomial().estimate(tally, how="mean")
+    p = np.exp(fit.log_prob(np.arange(2_000.0)[:, None])) / 2
     expected = np.nansum(p * np.log(p / p.sum(axis=1, keepdims=True) * 2))
     assert NegativeBinomial().information(tally)[0] == pytest.approx(expected, rel=1e-6)
     assert NegativeBinomial().association_test(tally).name == "t"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn.naive_bayes
-from dropin_cases import NAMES, assert_same_attributes, assert_same_scores, ours, rows
+from tests.estimators.dropins.dropin_cases import NAMES, assert_same_attributes, assert_same_scores, ours, rows
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +49,7 @@ def test_an_unseen_category_is_finite_and_sensible():
         sklearn.naive_bayes.CategoricalNB().fit(X, y).predict([[0, 7]])
 
 
-def test_an_unseen_category_without_smoothing_says_nothing():
+def test_an_unseen_category_without_smoothing_contributes_nothing():
     X, y = np.array([[0, 0], [0, 1], [1, 1], [1, 0]]), np.array([0, 0, 1, 1])
     model = ours("CategoricalNB", alpha=0.0).fit(X, y)
     np.testing.assert_allclose(model.predict_proba([[0, 7]]), [[1.0, 0.0]])

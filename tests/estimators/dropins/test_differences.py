@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn.naive_bayes
-from dropin_cases import NAMES, ours, rows
+from tests.estimators.dropins.dropin_cases import NAMES, ours, rows
 
 from candide.errors import InputError
 from candide.kernels.threads import force_parts

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
-from dropin_cases import NAMES, SPARSE, assert_same_attributes, assert_same_scores, ours, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.estimators.dropins.dropin_cases import NAMES, SPARSE, assert_same_attributes, assert_same_scores, ours, rows
 
 LABELS = [np.array([0, 1, 2, 3]), np.array(["b", "a", "d", "c"]), np.array([30, -1, 7, 2])]
 

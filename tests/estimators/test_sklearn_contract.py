@@ -212,7 +212,7 @@ def test_what_is_counted_cannot_be_chosen_again(name, params):
     assert caught.value.value == next(iter(params.values()))
 
 
-def test_shares_that_do_not_sum_to_one_are_taken_as_scikit_learn_takes_them():
+def test_priors_that_do_not_sum_to_one_are_treated_as_in_scikit_learn():
     from sklearn.naive_bayes import BernoulliNB, ComplementNB
 
     for ours, theirs in ((cd.BernoulliNB, BernoulliNB), (cd.ComplementNB, ComplementNB)):
@@ -223,7 +223,7 @@ def test_shares_that_do_not_sum_to_one_are_taken_as_scikit_learn_takes_them():
                 np.testing.assert_allclose(a.predict_joint_log_proba(X), b.predict_joint_log_proba(X))
 
 
-def test_a_class_whose_rows_weigh_nothing_may_be_fitted_and_get_its_rows_later():
+def test_a_class_of_weight_zero_may_get_rows_later():
     X, y = np.array([[1.0], [2.0], [3.0], [4.0], [6.0], [9.0]]), list("aabbcc")
     model = cd.GaussianBayes("diagonal", estimate="mle").fit(X, y, sample_weight=[1, 1, 0, 0, 1, 1])
     assert model.classes_.tolist() == ["a", "b", "c"]
