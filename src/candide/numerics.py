@@ -101,7 +101,7 @@ def _stirling(a: Floats) -> Floats:
 
 
 def normal_quantile(p: ArrayLike) -> Floats:
-    """The normal deviate below which lies the share p.
+    """The quantile of the standard normal at p.
 
     >>> normal_quantile(0.975).round(2).item()
     1.96
@@ -109,17 +109,6 @@ def normal_quantile(p: ArrayLike) -> Floats:
     from scipy.special import ndtri
 
     return ndtri(p)
-
-
-def normal_tail(z: ArrayLike) -> Floats:
-    """The share of a normal above z.
-
-    >>> normal_tail(1.96).round(3).item()
-    0.025
-    """
-    from scipy.special import ndtr
-
-    return ndtr(-np.asarray(z, float))
 
 
 def chi_square_tail(x: ArrayLike, degrees: ArrayLike) -> Floats:
@@ -166,13 +155,13 @@ def sum_to_expansion(*values: ArrayLike) -> Floats:
     >>> sum_to_expansion(1e300, 1.0, 1e-300, -1e300).tolist()
     [1.0, 1e-300, 0.0]
     """
-    some: list[Floats] = list(np.broadcast_arrays(*(np.asarray(term, float) for term in values)))
-    some += [np.zeros_like(some[0])] * (EXPANSION_PARTS - len(some))
+    terms: list[Floats] = list(np.broadcast_arrays(*(np.asarray(term, float) for term in values)))
+    terms += [np.zeros_like(terms[0])] * (EXPANSION_PARTS - len(terms))
     for top in range(EXPANSION_PARTS):
-        for i in range(len(some) - 1, top, -1):
-            some[i - 1], some[i] = two_sum(some[i - 1], some[i])
-    high, middle, low = some[0], some[1], sum(some[3:], some[2])
-    for _ in range(2):  # a sum has one expansion, however it was come by
+        for i in range(len(terms) - 1, top, -1):
+            terms[i - 1], terms[i] = two_sum(terms[i - 1], terms[i])
+    high, middle, low = terms[0], terms[1], sum(terms[3:], terms[2])
+    for _ in range(2):  # a sum has one expansion, whatever the order
         middle, low = two_sum(middle, low)
         high, middle = two_sum(high, middle)
     return np.stack([high, *two_sum(middle, low)], axis=-1)

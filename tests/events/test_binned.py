@@ -31,7 +31,7 @@ def test_bins_are_cut_where_the_classes_change():
     model = cd.NaiveBayes({"x": "binned", "noise": "binned"}).fit(X, y)
     asked, truth = humps(1000, seed=2)
     assert (model.predict(asked) == truth).mean() > 0.98
-    [law] = model.fitted_.model.distributions
+    [fit] = model.fitted_.model.distributions
     rows, _ = fit.describe(0, levels=model.fitted_.plan.parts[0].encodings[0].level_names())
     edges = [float(name.split()[-1]) for name in (rows[0], rows[-1])]
     assert edges == pytest.approx([-0.7, 0.7], abs=0.02)

@@ -77,7 +77,7 @@ def test_the_distribution_of_a_class_is_as_wide_as_its_rows():
     scale, sd = shown.conditionals["scale"][0], shown.conditionals["sd"][0]
     assert 0.17 < scale < 0.185  # of setosa, whose rows have 0.172; over all classes it is 1.76
     df = shown.conditionals["df"][0]
-    assert sd == pytest.approx(scale * np.sqrt(df / (df - 2)))  # of the law that scores, with counts and without
+    assert sd == pytest.approx(scale * np.sqrt(df / (df - 2)))  # of the fit that scores, with counts and without
     alone = next(
         c for c in summary.summarize_model(model.fitted_.without_counts()).columns if c.column == "petallength"
     )

@@ -1,4 +1,4 @@
-"""Rows held out: the terms of a row under the law that was estimated without it, as if fitted without it."""
+"""Rows held out: the terms of a row under the fit that was estimated without it, as if fitted without it."""
 
 import numpy as np
 import pytest

@@ -81,7 +81,7 @@ def test_the_predictive_has_the_variance_that_an_uncertain_mean_adds():
     tally = count(X, y)
     plain, wide = (NegativeBinomial().estimate(tally, how=how) for how in ("mean", "predictive"))
     np.testing.assert_allclose(wide.mean(), plain.mean(), rtol=1e-12)
-    variance = [fit.mean() + fit.mean() ** 2 / fit.shape for law in (plain, wide)]
+    variance = [fit.mean() + fit.mean() ** 2 / fit.shape for fit in (plain, wide)]
     uncertain = variance[0] / (tally.n + 1)
     np.testing.assert_allclose(variance[1], variance[0] + uncertain * (1 + 1 / plain.shape), rtol=1e-9)
 

@@ -83,7 +83,7 @@ def test_uniform_makes_map_the_mle_and_jeffreys_is_invariant():
 
 
 @pytest.mark.parametrize(
-    ("law", "cdf"),
+    ("fit", "cdf"),
     [
         (Poisson(), stats.nbinom(9.0, 4 / 5).cdf),
         (Exponential(), stats.lomax(5.0, scale=8.0).cdf),

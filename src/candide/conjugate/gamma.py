@@ -13,14 +13,14 @@ from candide.priors import Gamma, Prior
 _ROUNDING = 1e-12  # of events: a part of one that rounding leaves
 
 
-def gamma_parameters(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, default_shape: float):
+def gamma_parameters(prior: Prior | None, default: Gamma, events: Floats, exposure: Floats, default_rate: float):
     """Shape and rate of a Gamma prior; what it leaves open is such that it expects the pooled rate of events.
 
-    ``default`` has its weight if it leaves both open, ``otherwise`` is the rate where the data show none.
+    ``default`` is used if it leaves both open, ``default_rate`` is the rate where the data show none.
     """
     known = prior if isinstance(prior, Gamma) and prior != Gamma() else default
     seen = (events > 0) & (exposure > 0)
-    pooled = np.where(seen, events / np.where(seen, exposure, 1.0), default_shape)
+    pooled = np.where(seen, events / np.where(seen, exposure, 1.0), default_rate)
     if known.rate is None:
         return np.full_like(pooled, known.shape), known.shape / pooled
     shape = known.rate * pooled if known.shape is None else np.full_like(pooled, known.shape)
@@ -38,7 +38,7 @@ def gamma_rate(events: Floats, exposure: Floats, shape: Floats, rate: Floats, ho
 def mode_events(events: Floats) -> Floats:
     """Events less one, of which the mode of a Gamma consists; 0 where no more than rounding is left of them.
 
-    A rate of 0 and one of 1e-17 are worlds apart: all counts but 0 are impossible under the one.
+    A rate of 0 differs from one of 1e-17: it makes all counts but 0 impossible.
     """
     return np.where(events > 1.0 + _ROUNDING, events - 1.0, 0.0)
 

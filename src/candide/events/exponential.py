@@ -7,23 +7,23 @@ The predictive is Lomax (Pareto from zero): the uncertainty of the rate gives it
 [0.4, 0.5]
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from candide import distributions
-from candide.conjugate.checks import refuse_cells, refuse_improper
-from candide.conjugate.gamma import gamma_evidence, gamma_parameters, gamma_rate
+from candide.conjugate.checks import refuse_cells
+from candide.conjugate.gamma import gamma_rate
 from candide.data.blocks import Floats
-from candide.encoding import Identity
-from candide.events.base import EventModel, Support
-from candide.priors import Gamma, Jeffreys, Prior, Uniform
+from candide.events.base import Support
+from candide.events.poisson import RateEvent
+from candide.priors import Gamma, Prior
 from candide.tally import Sums
 
 
 @dataclass(frozen=True)
-class Exponential(EventModel):
+class Exponential(RateEvent):
     """Amounts from zero up. By default the prior has the weight of two values of the pooled mean.
 
     >>> import candide as cd
@@ -34,49 +34,27 @@ class Exponential(EventModel):
     """
 
     name: ClassVar[str] = "exponential"
-    kind: ClassVar[str] = "sums"
-    accepts_sparse: ClassVar[bool] = True
-    accepted_priors: ClassVar[tuple[type[Prior], ...]] = (Gamma, Jeffreys, Uniform)
     support: ClassVar[Support | None] = Support(low=0.0)
-    _has_leading_axes: ClassVar[bool] = True
-    encoding = Identity(least=0.0)
     _information: ClassVar[str] = "exponential_information"
     _association_test: ClassVar[str] = "rate_test"
+    _jeffreys_shape: ClassVar[float] = 0.0  # 1 / rate
+    _default_prior: ClassVar[Gamma] = Gamma(shape=2.0)  # with one the MAP of a class without values would be rate 0
+    _pooled_rate: ClassVar[float] = 1.0
 
-    prior: Prior | str | None = field(default=Gamma())
+    def _events_and_exposure(self, tally: Sums) -> tuple[Floats, Floats]:
+        return tally.n, tally.total
 
     def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
-        """Two imaginary values, not one: with one the MAP of a class without values would be the rate 0, no density."""
-        shape, rate = _gamma_parameters(prior, tally)
+        shape, rate = self._gamma_parameters(prior, tally)
         if how == "predictive":
             after = {"shape": shape + tally.n, "rate": rate + tally.total}
-            refuse_cells(
-                (after["shape"] <= 0) | (after["rate"] <= 0), f"no value, and {prior!r} is improper; use Gamma()"
-            )
+            is_improper = (after["shape"] <= 0) | (after["rate"] <= 0)
+            refuse_cells(is_improper, f"no value, and {prior!r} is improper; use Gamma()")
             return distributions.Lomax(**after)
         estimate = gamma_rate(tally.n, tally.total, shape, rate, how)
-        good = np.isfinite(estimate) & (estimate > 0)
-        refuse_cells(
-            ~good, "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()"
-        )
+        what = "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()"
+        refuse_cells(~(np.isfinite(estimate) & (estimate > 0)), what)
         return distributions.Exponential(estimate)
 
     def _draw_posterior(self, tally: Sums, rng: "np.random.Generator") -> distributions.Distribution:
-        values, amount = _gamma_parameters(self._resolve(None), tally)
-        some = (tally.n > 0) & (tally.total > 0)
-        shape, rate = np.where(some, 0.0, values) + tally.n, np.where(some, 0.0, amount) + tally.total
-        refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
-        return distributions.Exponential(rng.standard_gamma(shape) / rate)
-
-    def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
-        shape, rate = _gamma_parameters(prior, tally)
-        refuse_improper((shape <= 0) | (rate <= 0), prior)
-        return gamma_evidence(tally.n, tally.total, shape, rate)
-
-
-def _gamma_parameters(prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
-    """Imaginary values and their total. Jeffreys: 1 / rate."""
-    if isinstance(prior, Jeffreys | Uniform):
-        return np.asarray(0.0 if isinstance(prior, Jeffreys) else 1.0), np.asarray(0.0)
-    pooled = tally.pool()
-    return gamma_parameters(prior, Gamma(shape=2.0), pooled.n, pooled.total, default_shape=1.0)
+        return distributions.Exponential(self._posterior_draws(tally, rng))

@@ -115,7 +115,7 @@ def _gamma_parameters(prior: Prior | None, tally: Moments) -> tuple[Floats, Floa
     if isinstance(prior, Uniform):
         return np.asarray(1.0), np.asarray(0.0)
     pooled = tally.pool()
-    return gamma_parameters(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, default_shape=0.5)
+    return gamma_parameters(prior, Gamma(rate=1.0), pooled.n * pooled.mean, pooled.n, default_rate=0.5)
 
 
 def _distribution(mean: Floats, dispersion: Floats) -> distributions.NegativeBinomial:
