@@ -8,8 +8,8 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 _MAX_VALUE_LENGTH = 40  # letters of a value in print
 _MAX_DIGITS = 10  # and those of a number
@@ -170,6 +170,44 @@ def format_number(x: float) -> str:
     ('0.001235', '24,716', '4006')
     """
     return f"{x:,.0f}" if 1e4 <= abs(x) < 1e9 else f"{x:.4g}"
+
+
+class Column(NamedTuple):
+    """A column of a table for people: its heading, an attribute or a function of a record, and the format of a value.
+
+    >>> Column("share", "imag", ".1%").cell(0.25j), Column("rows", lambda z: z.real, format_count).cell(3 + 0j)
+    ('25.0%', '3 rows')
+    """
+
+    heading: str
+    value: str | Callable[[Any], Any]
+    format: str | Callable[[Any], str] = str
+    is_text: bool = False  # aligned to the left, and cut where space is short
+    is_optional: bool = False  # left out where space is short
+    is_required: bool = False  # left out last
+    style: Callable[[Any], str] | None = None  # of a record: the style of its cell on a terminal
+
+    def cell(self, record: Any) -> str:
+        """Return the value of a record as text; None and NaN are blank."""
+        value = getattr(record, self.value) if isinstance(self.value, str) else self.value(record)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return ""
+        return format(value, self.format) if isinstance(self.format, str) else self.format(value)
+
+
+def table_rows(columns: Sequence[Column], records: Iterable[Any]) -> tuple[list[Column], list[list[str]]]:
+    """Return the columns in which some record has a value, and a row of cells for each record."""
+    rows = [[column.cell(record) for column in columns] for record in records]
+    shown = [i for i in range(len(columns)) if i == 0 or not rows or any(row[i] for row in rows)]
+    return [columns[i] for i in shown], [[row[i] for i in shown] for row in rows]
+
+
+def table_lines(columns: Sequence[Column], records: Sequence[Any], limit: int) -> list[str]:
+    """Return a table of the first records as lines of text, and how many more there are."""
+    shown, rows = table_rows(columns, records[:limit])
+    n_text = next((i for i, column in enumerate(shown) if i and not column.is_text), len(shown))
+    more = [f"... and {len(records) - limit:,} more"] if len(records) > limit else []
+    return [*align_columns([[column.heading for column in shown], *rows], n_text), *more]
 
 
 def align_columns(rows: Sequence[Sequence[str]], n_text_columns: int = 1) -> list[str]:

@@ -13,12 +13,12 @@ from tests.architecture import ROOT, imports
 
 import candide as cd
 from candide import demo, operations, store
-from candide.cli import cli
+from candide.cli import cli, doctor
 from candide.errors import InputError
 from candide.explain.features import score_model_features
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
-from candide.report import doctor, summary, terminal
+from candide.report import summary, terminal
 from candide.report.records import Summary
 from candide.report.summary.columns import sort_by_importance
 

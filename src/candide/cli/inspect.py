@@ -89,6 +89,6 @@ def doctor(as_json: bool) -> None:
 
     Example: `candide doctor`
     """
-    from candide.report.doctor import inspect_installation
+    from candide.cli.doctor import inspect_installation
 
     show_result(inspect_installation(), as_json)

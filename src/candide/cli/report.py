@@ -15,7 +15,7 @@ from candide.engines.reading import ReadOptions
 @output_option("PAGE", "An .html file.", required=True)
 @TARGET
 @WEIGHT
-@click.option("--whole", is_flag=True, help="Leave nothing out, however large the page grows.")
+@click.option("--full", is_flag=True, help="Draw every chart, however large the page grows.")
 @reading_options
 @AS_JSON
 def report(
@@ -25,13 +25,13 @@ def report(
     force: bool,
     target: str | None,
     weight: str | None,
-    whole: bool,
+    full: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Make a page of a model: what it listens to, how good it is on DATA, what surprised it, what to be wary of.
+    """Write an HTML report: terms, performance on DATA, largest errors, data warnings.
 
-    It is one file that needs no network. Without DATA it shows what the model alone tells, and says what is missing.
+    The report is one file that needs no network. Without DATA it shows the model alone, and lists what is missing.
 
     Examples: `candide report adult.candide test.csv -o report.html`, `candide report adult.candide -o model.html`
     """
@@ -43,6 +43,6 @@ def report(
     outputs.check_destination(output, model, data, ours=html.is_page, force=force)  # before any work is done
     fitted = load_to_predict(model, data)
     with progress.show_progress(not as_json) as watch:
-        how: dict[str, Any] = {"weight": weight, "full": whole, "reading": ReadOptions(**options), "watch": watch}
+        how: dict[str, Any] = {"weight": weight, "full": full, "reading": ReadOptions(**options), "watch": watch}
         made = build_report(fitted, data, target, **how)
     show_result(write_report(made, model, output, data, force=force), as_json)

@@ -291,10 +291,10 @@ class GenerativeClassifier(Estimator):
         >>> [decision] = cd.NaiveBayes().fit(X, y).explain({"age": [49], "job": ["cook"]})
         >>> print(decision)
         yes, p = 0.988, against no, p = 0.012
-        column       value   nats
-        age             49  +4.81
-        job           cook  -0.39
-        class prior         +0.00
+        column       value  log-odds
+        age             49     +4.81
+        job           cook     -0.39
+        class prior            +0.00
         """
         from candide.explain.decisions import explain_table
 
@@ -321,7 +321,7 @@ class GenerativeClassifier(Estimator):
         >>> import candide as cd
         >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
         >>> page = cd.NaiveBayes().fit(X, y).report({**X, "ill": y}, target="ill")
-        >>> page[:15], "What it listens to" in page
+        >>> page[:15], "Terms by importance" in page
         ('<!doctype html>', True)
         >>> page  # doctest: +ELLIPSIS
         <report of ... kB in HTML: report(..., out='report.html') writes it to a file>

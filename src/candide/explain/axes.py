@@ -43,7 +43,7 @@ class TermAxis:
     """
 
     term: Term
-    shape: str  # "levels" | "steps" | "curve" | "table" | "terms" | "" where it cannot be drawn
+    shape: str  # "levels" | "steps" | "curve" | "table" | "words" | "" where it cannot be drawn
     names: tuple[tuple[str, ...], ...] = ()  # of each column its levels, bins or cells
     contributions: Floats | None = None  # (level of each column ..., class), or (point, class)
     frequencies: Floats | None = None  # (level of each column ...) the share of the rows; None where it is not known
@@ -76,7 +76,7 @@ def _word_axis(fitted: FittedModel, term: Term) -> TermAxis:
     if not fitted.has_counts:
         return TermAxis(term, "")
     found = tuple(tuple(top_words(fitted, term.columns[0], label, _TOP_WORDS)) for label in fitted.labels.values)
-    return TermAxis(term, "terms", top_words=found)
+    return TermAxis(term, "words", top_words=found)
 
 
 def _cell_axis(fitted: FittedModel, part: PlanPart, distribution: Distribution, term: Term) -> TermAxis:

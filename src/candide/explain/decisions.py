@@ -1,25 +1,25 @@
-"""Decisions: why a row was given its class. Log-odds add up, so each column has its say in nats.
+"""Decisions: why a row was given its class, as contributions of terms to the log-odds.
 
-What a column says is log p(value | class) less the same of the runner-up: above zero it speaks for the class predicted,
-below for the other. A missing value says nothing, but a discriminant reads it as the mean of its column. With what the
-class prior says they add up to the log-odds.
+The contribution of a column is log p(value | class) minus the same for the runner-up: above zero it counts for the
+predicted class. A missing value contributes 0, except that a discriminant reads it as the mean of its column. With the
+class prior the contributions add up to the log-odds.
 
 >>> from candide.demo import garden
 >>> plant = {"height_cm": [51.0], "leaf_mm": [45.0], "flowers": [None], "soil": ["clay"], "scented": ["no"]}
 >>> [decision] = explain_table(FittedModel(garden()), plant)
 >>> print(decision)
 sage, p = 0.944, against lavender, p = 0.056
-column         value   nats
-scented           no  +1.53
-soil            clay  +1.43
-leaf_mm           45  -0.08
-height_cm         51  -0.05
-flowers      missing  +0.00
-class prior           +0.00
+column         value  log-odds
+scented           no     +1.53
+soil            clay     +1.43
+leaf_mm           45     -0.07
+height_cm         51     -0.05
+flowers      missing     +0.00
+class prior              +0.00
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -106,18 +106,19 @@ class Contribution:
         said = replace(self, words=document.words, tokens=document.tokens)
         return replace(said, log_odds=self.log_odds + other.log_odds, is_seen=known, cells=cells)
 
-    def lines(self) -> Iterator[tuple[str, str, str]]:
-        """Column, value and nats in words; of a document, its strongest terms below."""
-        yield self.title, self.display_value, formatting.format_log_odds(self.log_odds, 2)
-        for word in self.words[:_MAX_WORDS]:
-            yield (
-                f"  {word.word}",
-                formatting.format_count(word.count, "time"),
-                formatting.format_log_odds(word.log_odds, 2),
-            )
-        left = self.log_odds - sum(word.log_odds for word in self.words[:_MAX_WORDS])
-        if self.words and abs(left) > 5e-3:
-            yield "  all else in it", "", formatting.format_log_odds(left, 2)
+    def word_rows(self, limit: int = _MAX_WORDS) -> Iterator[tuple[str, str, float]]:
+        """Yield the strongest words of a document, how often each occurs, and its log-odds; then the rest."""
+        for word in self.words[:limit]:
+            yield f"  {word.word}", formatting.format_count(word.count, "time"), word.log_odds
+        rest = self.log_odds - sum(word.log_odds for word in self.words[:limit])
+        if self.words and abs(rest) > 5e-3:
+            yield "  all else in it", "", rest
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contribution as values for a program; without what it does not have."""
+        shown = {name: getattr(self, name) for name in ("column", "value", "log_odds", "is_seen")}
+        shown |= {name: v for name in ("term", "cells", "nearest_prototype") if (v := getattr(self, name))}
+        return {**shown, "words": [asdict(word) for word in self.words]} if self.words else shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,7 +161,7 @@ class Decision:
     @property
     def prior_title(self) -> str:
         """What the class prior is called."""
-        return "class prior and bias" if self.has_intercept else "class prior"
+        return "class prior and intercept" if self.has_intercept else "class prior"
 
     @property
     def row_heading(self) -> str:
@@ -190,44 +191,42 @@ class Decision:
         order = sorted(found.values(), key=lambda one: -abs(one.log_odds))
         return replace(self, contributions=tuple(order))
 
-    def __str__(self) -> str:
-        shown, more = self.contributions[:_MAX_LINES], self.contributions[_MAX_LINES:]
-        cells = [cell for one in shown for cell in one.lines()]
-        if more:
-            cells.append(
-                (f"and {len(more):,} more", "", formatting.format_log_odds(sum(one.log_odds for one in more), 2))
-            )
-        rows = [
-            (self.row_heading, "value", "nats"),
-            *cells,
-            (self.prior_title, "", formatting.format_log_odds(self.class_prior, 2)),
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision as values for a program."""
+        names = ("prediction", "probability", "runner_up", "runner_up_probability", "log_odds", "class_prior")
+        shown = {name: getattr(self, name) for name in (*names, *(("calibration",) if self.calibration else ()))}
+        return {**shown, "contributions": [one.to_dict() for one in self.contributions]}
+
+    def rows(self, limit: int, digits: int = 2) -> list[tuple[str, str, float]]:
+        """Return title, value and log-odds of the strongest contributions, of the rest, the prior and calibration."""
+        rest = self.contributions[limit:]
+        return [
+            *((one.title, one.display_value, one.log_odds) for one in self.contributions[:limit]),
+            *([(f"and {len(rest):,} more", "", sum(one.log_odds for one in rest))] if rest else []),
+            (self.prior_title, "", self.class_prior),
+            *([("calibration", "", self.calibration)] if self.calibration else []),
         ]
-        rows += [("calibration", "", formatting.format_log_odds(self.calibration, 2))] if self.calibration else []
+
+    def __str__(self) -> str:
+        words = {one.title: list(one.word_rows()) for one in self.contributions}
+        cells = [row for first in self.rows(_MAX_LINES) for row in (first, *words.get(first[0], ()))]
+        rows = [(title, value, formatting.format_log_odds(v, 2)) for title, value, v in cells]
         first = f"{self.prediction}, p {formatting.format_probability(self.probability, 3)}, against {self.runner_up}"
         second = formatting.format_probability(self.runner_up_probability, 3)
-        decided = [self.decision_note] if self.decision_note else []
-        return "\n".join([*decided, f"{first}, p {second}", *formatting.align_columns(rows)])
+        note = [self.decision_note] if self.decision_note else []
+        lines = formatting.align_columns([(self.row_heading, "value", "log-odds"), *rows])
+        return "\n".join([*note, f"{first}, p {second}", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        shown, left = self.contributions[:_MAX_LINES], sum(one.log_odds for one in self.contributions[_MAX_LINES:])
-        said = [(one.title, one.display_value, one.log_odds) for one in shown]
-        said += (
-            [(f"and {len(self.contributions) - _MAX_LINES:,} more", "", left)]
-            if self.contributions[_MAX_LINES:]
-            else []
-        )
-        said.append((self.prior_title, "", self.class_prior))
-        said += [("calibration", "", self.calibration)] if self.calibration else []
-        rows = [
-            [self.row_heading, "value", "nats"],
-            *([name, value, formatting.format_log_odds(v, 2)] for name, value, v in said),
-        ]
+        shown = self.rows(_MAX_LINES)
+        rows = [[title, value, formatting.format_log_odds(v, 2)] for title, value, v in shown]
         title = f"{self.prediction}, p {formatting.format_probability(self.probability, 3)}"
-        note = f"against {self.runner_up}, p {formatting.format_probability(self.runner_up_probability, 3)}"
         title = f"{self.decision_note}; {title}" if self.decision_note else title
-        return formatting.render_html_table(title, rows, 2, [v if v == v else 0.0 for *_, v in said], note)
+        note = f"against {self.runner_up}, p {formatting.format_probability(self.runner_up_probability, 3)}"
+        bars = [v if v == v else 0.0 for *_, v in shown]
+        return formatting.render_html_table(title, [[self.row_heading, "value", "log-odds"], *rows], 2, bars, note)
 
 
 class Decisions(list[Decision]):

@@ -1,12 +1,10 @@
-"""Voices: who speaks in a weighted model, how much each counts, and how far it moves a row. From the counts alone.
+"""Terms of a weighted model: their weights, and how much each moves the score of a row. From the counts alone.
 
-The *strength* of a voice is how much it says for one class against another, in nats: the mean over the rows counted,
-and over two different classes drawn by their shares, of its weighted term in the one less that in the other, whatever
-the sign. Of two classes it is the mean size of the contribution that :mod:`candide.explain.decisions` shows of a row. A
-row in which a value is missing counts as 0. Of levels, bins and cells the counts tell how many rows are in each; of
-other
-laws the rows are those that the law itself expects, drawn with a fixed seed. A column whose values tell nothing of the
-class, left with one bin, has no voice of its own: ``silent`` says so.
+The *importance* of a term is its mean absolute contribution to the log-odds: the mean over the rows counted, and over two
+different classes drawn by their proportions, of the difference of its weighted score between the two. A missing value
+counts as 0. For levels, bins and cells the counts give the number of rows in each; for other distributions the rows are
+drawn from the distribution with a fixed seed. A column whose values are not associated with the class, and so left with
+one bin, has no term of its own: it is listed in ``inactive``.
 
 >>> from candide.demo import garden
 >>> plain = list_terms(FittedModel(garden()))
@@ -14,9 +12,9 @@ class, left with one bin, has no voice of its own: ``silent`` says so.
 (1.0, 0.25, 'leaf_mm')
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -26,43 +24,58 @@ from candide.data.blocks import Floats
 from candide.data.table import Name
 from candide.distributions import Distribution
 from candide.errors import InputError, unknown_name_error
+from candide.formatting import Column
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
 
-_MAX_PRINTED = 20  # voices printed before "and more"
-_SAMPLE_ROWS = 1000  # rows, where a law has no levels to count
+_MAX_PRINTED = 20  # terms printed before "and more"
+_SAMPLE_ROWS = 1000  # rows drawn from a distribution without levels to count
 
 
 @dataclass(frozen=True)
 class Term:
-    """A column, or columns that speak together: its weight, and how much it says. None where that is not known."""
+    """An additive part of the score: a column, or several columns together. None where a figure is not known."""
 
     title: str
     columns: tuple[Name, ...]
-    kind: str  # "column", "pair", "triple", or the event model of columns together
+    kind: str  # "column", "pair", "triple", or the event model of several columns
     weight: float
-    importance: float | None  # nats
-    n_cells: int | None = None  # the bins, levels or cells that it tells apart; None where it has none
-    part_index: int = 0  # the part of the plan whose law speaks
-    feature_index: int = 0  # of that law
+    importance: float | None  # mean absolute contribution to the log-odds
+    n_cells: int | None = None  # the bins, levels or cells that it distinguishes; None where it has none
+    is_own_term: bool = False  # whether it is of a column that is in joint terms too
+    part_index: int = field(default=0, metadata={"internal": True})  # the part of the plan
+    feature_index: int = field(default=0, metadata={"internal": True})  # the feature of its distribution
 
 
 @dataclass(frozen=True)
 class InactiveTerm:
-    """A column without a voice of its own, and why; how many other voices it is heard in."""
+    """A column without a term of its own, and why; how many joint terms it is in."""
 
     column: Name
     reason: str
     n_joint_terms: int
 
+    def __str__(self) -> str:
+        joint = formatting.format_count(self.n_joint_terms, "joint term")
+        return f"{self.reason}; used in {joint}" if self.n_joint_terms else self.reason
+
+
+TERM_TABLE = (
+    Column("term", "title"),
+    Column("kind", lambda term: "own term" if term.is_own_term else term.kind, is_text=True, is_optional=True),
+    Column("cells", "n_cells", ",", is_optional=True),
+    Column("weight", "weight", ".3f", is_required=True),
+    Column("importance", "importance", ".3f"),
+)
+
 
 @dataclass(frozen=True)
 class TermList(Sequence[Term]):
-    """All voices, strongest first. Prints as a table; ``to_dict`` makes any data frame."""
+    """All terms, the most important first. Prints as a table; ``to_dict`` makes any data frame."""
 
     terms: tuple[Term, ...]
     inactive: tuple[InactiveTerm, ...] = ()
-    training_rows: int | None = None  # that the weights were learned from; None: not kept, or no weights were
+    training_rows: int | None = None  # that the weights were learned from; None: not kept, or there are no weights
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -75,129 +88,133 @@ class TermList(Sequence[Term]):
     @overload
     def __getitem__(self, at: slice) -> "TermList": ...
     def __getitem__(self, at: int | str | tuple[Name, ...] | slice) -> "Term | TermList":
-        """By place, by title ("age x job"), or by columns in any order."""
+        """Return a term by position, by title ("age x job"), or by columns in any order."""
         if isinstance(at, slice):
-            return TermList(self.terms[at], self.inactive, self.training_rows)
+            return replace(self, terms=self.terms[at])
         if isinstance(at, int):
             return self.terms[at]
-        wanted = set(at) if isinstance(at, tuple) else None
-        for one in self.terms:
-            if one.title == at or (wanted and len(at) == len(one.columns) and set(one.columns) == wanted):
-                return one
-        raise unknown_name_error("voice", " x ".join(map(str, at)) if wanted else at, [one.title for one in self.terms])
+        columns = set(at) if isinstance(at, tuple) else None
+        for term in self.terms:
+            if term.title == at or (columns and len(at) == len(term.columns) and set(term.columns) == columns):
+                return term
+        title = " x ".join(map(str, at)) if columns else at
+        raise unknown_name_error("term", title, [term.title for term in self.terms])
 
     def select(self, names: Collection[Name]) -> "TermList":
-        """The voices of some columns, or of these titles."""
-        some = tuple(one for one in self.terms if one.title in names or not set(one.columns).isdisjoint(names))
-        return TermList(some, tuple(one for one in self.inactive if one.column in names), self.training_rows)
-
-    def display_kind(self, one: Term) -> str:
-        """The kind of a voice as it is printed: of a column that is in other voices too it is the own term alone."""
-        return "own term" if one.kind == "column" and one.columns[0] in self._joint_columns else one.kind
-
-    @cached_property
-    def _joint_columns(self) -> frozenset[Name]:
-        return frozenset(name for one in self.terms if len(one.columns) > 1 for name in one.columns)
+        """Return the terms of some columns, or with these titles."""
+        terms = tuple(t for t in self.terms if t.title in names or not set(t.columns).isdisjoint(names))
+        return replace(self, terms=terms, inactive=tuple(one for one in self.inactive if one.column in names))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns of values: ``pandas.DataFrame(voices.to_dict())``, or the same of polars or pyarrow."""
-        names = ("title", "columns", "kind", "weight", "strength", "answers")
-        return {name: [getattr(one, name) for one in self.terms] for name in names}
-
-    def _table(self) -> list[list[str]]:
-        rows = [
-            [one.title, self.display_kind(one), f"{one.weight:.2f}", format_importance(one.importance)]
-            for one in self.terms[:_MAX_PRINTED]
-        ]
-        return [["voice", "kind", "weight", "nats"], *rows]
+        """Return columns of values: ``pandas.DataFrame(terms.to_dict())``, or the same of polars or pyarrow."""
+        names = ("title", "columns", "kind", "weight", "importance", "n_cells")
+        return {name: [getattr(term, name) for term in self.terms] for name in names}
 
     def __str__(self) -> str:
-        rows = self._table()
-        more = [f"... and {len(self.terms) - _MAX_PRINTED:,} more"] if len(self.terms) > _MAX_PRINTED else []
-        silent = (f"{one.column}: no voice, {one.reason}" for one in self.inactive[:_MAX_PRINTED])
-        return "\n".join([*formatting.align_columns(rows, n_text_columns=2), *more, *silent])
+        inactive = (f"{one.column}: not used on its own, {one}" for one in self.inactive[:_MAX_PRINTED])
+        return "\n".join([*formatting.table_lines(TERM_TABLE, self.terms, _MAX_PRINTED), *inactive])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        some = self.terms[:_MAX_PRINTED]
-        more = [f"... and {len(self.terms) - _MAX_PRINTED:,} more"] if len(self.terms) > _MAX_PRINTED else []
-        silent = [f"{formatting.format_count(len(self.inactive), 'column')} without a voice"] if self.inactive else []
-        return formatting.render_html_table(
-            "Voices", self._table(), 2, [one.importance or 0.0 for one in some], "; ".join([*more, *silent])
+        inactive = (
+            [f"{formatting.format_count(len(self.inactive), 'column')} not used on its own"] if self.inactive else []
         )
+        more = [f"... and {len(self.terms) - _MAX_PRINTED:,} more"] if len(self.terms) > _MAX_PRINTED else []
+        return self.to_html("Terms", _MAX_PRINTED, "; ".join([*more, *inactive]))
+
+    def to_html(self, title: str, limit: int, note: str) -> str:
+        """Return the first terms as a table for a notebook."""
+        columns, rows = formatting.table_rows(TERM_TABLE, self.terms[:limit])
+        bars = [term.importance or 0.0 for term in self.terms[:limit]]
+        return formatting.render_html_table(title, [[c.heading for c in columns], *rows], 2, bars, note)
 
 
-def format_importance(importance: float | None) -> str:
-    """A strength for a person."""
-    return "" if importance is None else f"{importance:.3f}"
+def count_term_kinds(terms: Iterable[Term]) -> dict[str, int]:
+    """Return how many terms there are of each kind, those of single columns first."""
+    return dict(Counter(term.kind for term in sorted(terms, key=lambda term: len(term.columns))))
+
+
+def describe_term_counts(counts: Mapping[str, int]) -> str:
+    """Return how many terms there are of each kind, in words.
+
+    >>> describe_term_counts({"column": 14, "pair": 5, "prototype": 1, "discriminant": 3})
+    '14 column terms, 5 pair terms, 1 prototype term, 3 discriminants'
+    """
+    names = {kind: kind if kind == "discriminant" else f"{kind} term" for kind in counts}
+    return ", ".join(formatting.format_count(n, names[kind]) for kind, n in counts.items())
 
 
 def list_terms(fitted: FittedModel) -> TermList:
-    """The voices of a model, strongest first; of an unweighted one too, where every column counts once."""
-    parts, laws = fitted.plan.parts, fitted.model.distributions
+    """Return the terms of a model, the most important first; of an unweighted one every column has weight 1."""
+    parts, distributions = fitted.plan.parts, fitted.model.distributions
     tallies: Any = fitted.selected_counts.tallies if fitted.has_counts else [None] * len(parts)
     rows = float(fitted.selected_counts.class_weight.sum()) if fitted.has_counts else 0.0
-    shares, found, silent = fitted.class_proportions, list[Term](), dict[Name, str]()
-    for i, (part, law, tally) in enumerate(zip(parts, laws, tallies, strict=True)):
-        columns, weight = part.event.term_names(part.columns), law.base_and_weights[1].tolist()
+    proportions, terms, inactive = fitted.class_proportions, list[Term](), dict[Name, str]()
+    for i, (part, distribution, tally) in enumerate(zip(parts, distributions, tallies, strict=True)):
+        columns, weight = part.event.term_names(part.columns), distribution.base_and_weights[1].tolist()
         titles = part.event.term_titles(part.columns, part.encodings)
-        strength, answers = _importances(law, tally, shares, rows), _cell_counts(law)
+        importance, cells = _importances(distribution, tally, proportions, rows), _cell_counts(distribution)
         for j, (names, title) in enumerate(zip(columns, titles, strict=True)):
-            if not part.is_joint_term and (why := _inactive_reason(part, j, answers[j], weight[j])):
-                silent[names[0]] = why
+            if not part.is_joint_term and (reason := _inactive_reason(part, j, cells[j], weight[j])):
+                inactive[names[0]] = reason
                 continue
-            found.append(Term(title, names, part.event.term_kind(names), weight[j], strength[j], answers[j], i, j))
-    order = sorted(found, key=lambda one: np.inf if one.importance is None else -one.importance)
-    heard = [name for one in found for name in one.columns]
-    gone = tuple(InactiveTerm(name, why, heard.count(name)) for name, why in silent.items())
-    return TermList(tuple(order), gone, None if fitted.term_weights is None else fitted.term_weights.n_learned_rows)
+            kind = part.event.term_kind(names)
+            terms.append(Term(title, names, kind, weight[j], importance[j], cells[j], False, i, j))
+    joint = Counter(name for term in terms if len(term.columns) > 1 for name in term.columns)
+    order = sorted(terms, key=lambda term: np.inf if term.importance is None else -term.importance)
+    order = [replace(t, is_own_term=True) if t.kind == "column" and joint[t.columns[0]] else t for t in order]
+    used = Counter(name for term in terms for name in term.columns)
+    without = tuple(InactiveTerm(name, reason, used[name]) for name, reason in inactive.items())
+    return TermList(tuple(order), without, None if fitted.term_weights is None else fitted.term_weights.n_learned_rows)
 
 
 def _cell_counts(distribution: Distribution) -> list[int | None]:
-    """How many bins, levels or cells each feature of a law tells apart."""
+    """(feature,) Return how many bins, levels or cells each feature distinguishes."""
     known = distribution.level_scores()
     if known is None:
         return [None] * distribution.n_features
     return [int(known.for_feature(j)[1].max(initial=-1)) + 1 for j in range(distribution.n_features)]
 
 
-def _inactive_reason(part: PlanPart, j: int, answers: int | None, weight: float) -> str:
-    """Why a column says nothing; nothing where it has something to say."""
-    if answers is None or answers > 1:
-        return "" if weight else "it tells rows that are left out worse than the class shares do"
+def _inactive_reason(part: PlanPart, j: int, n_cells: int | None, weight: float) -> str:
+    """Return why a column has no term of its own; an empty text where it has one."""
+    if n_cells is None or n_cells > 1:
+        return "" if weight else "it predicts held-out rows worse than the class prior"
     if not part.encodings[j].n_levels:
         return "no row has a value"
-    return "one bin: alone it tells nothing of the class" if part.encodings[j].n_levels != 1 else "it holds one value"
+    return "no association with the class by itself" if part.encodings[j].n_levels != 1 else "it has one value only"
 
 
 def _importances(distribution: Distribution, tally: Any, class_proportions: Floats, rows: float) -> list[float | None]:
-    """(feature,) how much each feature says for one class against another, in the mean of all rows."""
+    """(feature,) Return the mean absolute contribution of each feature over all rows."""
     if distribution.n_classes < 2 or not class_proportions.any():
         return [0.0] * distribution.n_features
     known = distribution.level_scores()
     if known is None:
         return _sampled_importances(distribution, tally, class_proportions, rows)
     if tally is not None:
-        often = tally.counts.sum(axis=0) / max(rows, 1e-300)
+        frequency = tally.counts.sum(axis=0) / max(rows, 1e-300)
     elif (p := distribution.base_and_weights[0].parameters().get("probability")) is not None:
-        often = class_proportions @ p
+        frequency = class_proportions @ p
     else:
         return [None] * distribution.n_features
-    each = ((often[slice(*known.offsets[j : j + 2])], known.for_feature(j)[0]) for j in range(distribution.n_features))
-    return [float(own @ mean_class_difference(table, class_proportions)) for own, table in each]
+    cells = (
+        (frequency[slice(*known.offsets[j : j + 2])], known.for_feature(j)[0]) for j in range(distribution.n_features)
+    )
+    return [float(own @ mean_class_difference(table, class_proportions)) for own, table in cells]
 
 
 def _sampled_importances(
     distribution: Distribution, tally: Any, class_proportions: Floats, rows: float
 ) -> list[float | None]:
-    """By rows that the law expects, as many of them without a value as there were."""
+    """(feature,) Return the same over rows drawn from the distribution, with as many missing values as were counted."""
     rng = np.random.default_rng(0)
     try:
         terms = distribution.contributions(
             distribution.sample_block(rng.choice(len(class_proportions), _SAMPLE_ROWS, p=class_proportions), rng)
         )
-    except InputError:  # a law that cannot draw
+    except InputError:  # a distribution that cannot be sampled
         return [None] * distribution.n_features
     there = np.ones(distribution.n_features) if tally is None or not rows else tally.n.sum(axis=0) / rows
     present = np.broadcast_to(there[: distribution.n_features], distribution.n_features).tolist()
@@ -208,9 +225,9 @@ def _sampled_importances(
 
 
 def mean_class_difference(contributions: Floats, class_proportions: Floats) -> Floats:
-    """(row,) the mean distance between what two different classes, drawn by their shares, hear; ``said`` (row, class).
+    """(row,) Return the mean difference between the contributions to two classes drawn by their proportions.
 
-    >>> mean_class_difference(np.array([[0.0, 3.0], [1.0, 1.0]]), np.array([0.9, 0.1])).tolist()
+    >>> mean_class_difference(np.array([[0.0, 3.0], [1.0, 1.0]]), np.array([0.9, 0.1])).round(9).tolist()
     [3.0, 0.0]
     """
     order = np.argsort(contributions, axis=1)

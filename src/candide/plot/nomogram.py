@@ -90,7 +90,7 @@ def nomogram_lines(drawable: Drawable, c: int, features: Sequence[Name] | None =
 
 
 def _can_draw(drawable: Drawable, one: ColumnEffect) -> bool:
-    return bool(one.axis.names) or (one.axis.shape != "terms" and one.column in drawable.number_columns)
+    return bool(one.axis.names) or (one.axis.shape != "words" and one.column in drawable.number_columns)
 
 
 def _level_line(drawable: Drawable, one: ColumnEffect, c: int) -> NomogramLine:

@@ -1,11 +1,11 @@
-"""Making a page: a model judged on data where there are any, and all of it in one file.
+"""Building a report: a model, evaluated on data where there are any, as one HTML file.
 
 >>> from candide.demo import garden, garden_rows
 >>> from candide.model.fitted import FittedModel
 >>> plants, herbs = garden_rows(300, seed=0)
->>> made = build_report(FittedModel(garden()), {**plants, "herb": herbs}, "herb")
->>> made.page.assessment.sentences[0][:45], made.text.count("<section"), made.page.missing_sections
-('On 300 rows it names the right class in 95.3%', 8, ())
+>>> report = build_report(FittedModel(garden()), {**plants, "herb": herbs}, "herb")
+>>> report.page.assessment.sentences[0][:27], report.text.count("<section"), report.page.missing_sections
+('Accuracy 95.3% on 300 rows;', 8, ())
 """
 
 import os
@@ -27,24 +27,28 @@ from candide.monitoring.data_checks import check_data
 from candide.monitoring.drift import detect_drift
 from candide.operations.row_errors import evaluate_rows
 from candide.report import html
-from candide.report.summary.check import CheckSummary, summarize_check
-from candide.report.summary.drift import DriftSummary, summarize_drift
-from candide.report.summary.page import MissingSection, PageSummary, ReportSummary, summarize_page
+from candide.report.summary.monitoring import CheckSummary, DriftSummary, summarize_check, summarize_drift
+from candide.report.summary.page import (
+    DATA_WARNINGS,
+    PERFORMANCE,
+    WHAT_IF,
+    MissingSection,
+    PageSummary,
+    ReportSummary,
+    summarize_page,
+)
 from candide.store import outputs
 from candide.store.models import ModelLike, load_fitted, make_read_options
 
-_QUALITY_SECTION, _CASE_SECTION = "How good it is", "Try a case"
-_MAX_ERRORS = 8  # rows that are told
-_MIN_BYTES_PER_NUMBER = 6  # bytes that a number takes at least, however it is packed
-_TOO_LARGE = (
-    "with the numbers of this model the page would have {}{:,.0f} kB, and one like it should have {:,.0f} at most"
-)
-_FULL_REMEDY = "pass --whole (whole=True)"
+_MAX_ERRORS = 8  # rows with the largest errors
+_MIN_BYTES_PER_NUMBER = 6  # bytes that a number takes at least
+_TOO_LARGE = "with the parameters of this model the page would have {}{:,.0f} kB; the limit is {:,.0f} kB"
+_FULL_REMEDY = "pass --full (full=True)"
 
 
 @dataclass(frozen=True)
 class RenderedReport:
-    """A page as text, and the summary that it shows."""
+    """A page as text, and its summary."""
 
     text: str
     page: PageSummary
@@ -60,63 +64,58 @@ def build_report(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> RenderedReport:
-    """The page of a model, judged on ``data`` where their labels are known.
+    """Build the report of a model, evaluated on ``data`` where the labels are known.
 
-    What cannot be made is left out, and the page says so. ``whole``: with every picture, however large it grows.
+    What cannot be made is left out, and the report lists it. ``full`` draws every chart, however large the page grows.
     """
     fitted = load_fitted(model)
     if isinstance(data, str) and data == "-":
         remedy = "write it to a file first"
-        raise InputError("a report reads its data more than once, and standard input ends", value=data, remedy=remedy)
+        raise InputError(
+            "a report reads its data more than once, so not from standard input", value=data, remedy=remedy
+        )
     if data is None:
-        page = summarize_page(fitted)
-    else:
-        name, gap = _target(fitted, data, target, reading)
-        judged, found, gaps = None, None, [gap] if gap else []
-        if name is not None:
-            try:
-                judged = evaluate_rows(
-                    fitted, data, name, weight=weight, max_errors=_MAX_ERRORS, reading=reading, watch=watch
-                )
-                found, gaps = _check_summary(fitted, data, name, weight, reading)
-            except UnlabelledError as error:
-                gaps = [MissingSection(_QUALITY_SECTION, error.problem, error.remedy or "")]
-        moved = _drift_summary(fitted, data, reading)
-        page = summarize_page(fitted, judged, found, data=_source_name(data), drift=moved, missing_sections=gaps)
-    return _with_case(fitted, page, full)
+        return _add_parameters(fitted, summarize_page(fitted), full)
+    name, gap = _target(fitted, data, target, reading)
+    evaluation, check, missing = None, None, [gap] if gap else []
+    if name is not None:
+        try:
+            evaluation = evaluate_rows(
+                fitted, data, name, weight=weight, max_errors=_MAX_ERRORS, reading=reading, watch=watch
+            )
+            check, missing = _check_summary(fitted, data, name, weight, reading)
+        except UnlabelledError as error:
+            missing = [MissingSection(PERFORMANCE, error.problem, error.remedy or "")]
+    drift = _drift_summary(fitted, data, reading)
+    page = summarize_page(fitted, evaluation, check, data=_source_name(data), drift=drift, missing_sections=missing)
+    return _add_parameters(fitted, page, full)
 
 
-def _with_case(fitted: FittedModel, page: PageSummary, is_full: bool) -> RenderedReport:
-    """The page with the numbers of the model, by which it scores a case, where these can be written and have room."""
-    if len(fitted.labels) < 2 or not page.terms:  # nothing to decide, or nothing that speaks
-        return RenderedReport(html.render_page(page, full=is_full), page)
+def _add_parameters(fitted: FittedModel, page: PageSummary, full: bool) -> RenderedReport:
+    """Render the page with the parameters of the model, where these can be written and fit, to score rows in it."""
+    if len(fitted.labels) < 2 or not page.terms:
+        return RenderedReport(html.render_page(page, full=full), page)
     try:
         least = sum(map(_min_bytes, fitted.model.distributions))
-        if not is_full and least > html.MAX_PAGE_BYTES:
-            raise InputError(
-                _TOO_LARGE.format("more than ", least / 1e3, html.page_size_limit(page) / 1e3), remedy=_FULL_REMEDY
-            )
-        found = export_parameters(fitted)
-        check_javascript(found)
-        full = replace(page, parameters=quote_wide_integers(found))
-        text = html.render_page(full, full=is_full)
-        size, most = len(text.encode()), html.page_size_limit(full)
-        if is_full or size <= most:
-            return RenderedReport(text, full)
-        raise InputError(_TOO_LARGE.format("", size / 1e3, most / 1e3), remedy=_FULL_REMEDY)
+        if not full and least > html.MAX_PAGE_BYTES:
+            limit = html.page_size_limit(page) / 1e3
+            raise InputError(_TOO_LARGE.format("more than ", least / 1e3, limit), remedy=_FULL_REMEDY)
+        parameters = export_parameters(fitted)
+        check_javascript(parameters)
+        whole = replace(page, parameters=quote_wide_integers(parameters))
+        text = html.render_page(whole, full=full)
+        size, limit = len(text.encode()), html.page_size_limit(whole)
+        if full or size <= limit:
+            return RenderedReport(text, whole)
+        raise InputError(_TOO_LARGE.format("", size / 1e3, limit / 1e3), remedy=_FULL_REMEDY)
     except InputError as error:
-        bare = replace(
-            page,
-            missing_sections=(
-                *page.missing_sections,
-                MissingSection(_CASE_SECTION, error.problem, error.remedy or "see candide export"),
-            ),
-        )
-        return RenderedReport(html.render_page(bare, full=is_full), bare)
+        missing = MissingSection(WHAT_IF, error.problem, error.remedy or "see candide export")
+        page = replace(page, missing_sections=(*page.missing_sections, missing))
+        return RenderedReport(html.render_page(page, full=full), page)
 
 
 def _min_bytes(distribution: Any) -> int:
-    """Bytes that the numbers of a law take at least on a page, those that are alike once; none where it cannot say."""
+    """Return how many bytes the numbers of a distribution take at least, equal ones once; 0 where that is not known."""
     try:
         own = sum(len(np.unique(array)) for array in distribution.arrays().values() if array.dtype.kind == "f")
     except InputError:
@@ -129,7 +128,7 @@ def _min_bytes(distribution: Any) -> int:
 def write_report(
     report: RenderedReport, model: Any, path: str | os.PathLike, data: Any = None, *, force: bool = False
 ) -> ReportSummary:
-    """Write a page into a file, which may hold nothing but a page before, unless that is wanted by ``force``."""
+    """Write a report into a file; a file that is not a report is overwritten only with ``force``."""
     outputs.check_destination(path, model, data, ours=html.is_page, force=force)
     size = html.write_page(report.text, path, force=force)
     return ReportSummary(
@@ -141,33 +140,33 @@ def write_report(
 
 
 def _source_name(data: Any) -> str | None:
-    """The name of a file, a folder, a query or a database; None of what is in memory."""
+    """Return the name of a file, a folder, a query or a database; None for data in memory."""
     return redact_address(os.fspath(data)) if isinstance(data, str | os.PathLike) else None
 
 
 def _target(
     fitted: FittedModel, data: Any, target: str | None, reading: ReadOptions | None
 ) -> tuple[str | None, MissingSection | None]:
-    """The column of the labels, or what is missing of it."""
+    """Return the column of the labels, or why there is none."""
     name = target or fitted.target
     if name is None:
         remedy = "name the column of the labels: --target COL (target=...)"
-        return None, MissingSection(_QUALITY_SECTION, "the model does not say which column it learned", remedy)
+        return None, MissingSection(PERFORMANCE, "the model has no target column", remedy)
     with open_source(data, make_read_options(fitted, reading)) as source:
-        there = name in source.columns
-    if there or target is not None:  # what was named by a person must be there: an error says so
+        is_there = name in source.columns
+    if is_there or target is not None:  # evaluation raises an error for a named column that is not there
         return name, None
-    remedy = f"pass rows whose {name!r} is known, or name the column of the labels: --target COL (target=...)"
-    return None, MissingSection(_QUALITY_SECTION, f"{_source_name(data) or 'the table'} has no column {name!r}", remedy)
+    remedy = f"pass rows with {name!r}, or name the column of the labels: --target COL (target=...)"
+    return None, MissingSection(PERFORMANCE, f"{_source_name(data) or 'the table'} has no column {name!r}", remedy)
 
 
 def _drift_summary(fitted: FittedModel, data: Any, reading: ReadOptions | None) -> DriftSummary | None:
-    """Whether the data are like the rows that were learned; None where they are these, or that cannot be told."""
+    """Return the drift of the data from the training rows; None where they are the same, or it cannot be tested."""
     if not fitted.has_counts or fitted.provenance.get("source", "") == _source_name(data):
         return None
     try:
         with catch_warnings():
-            simplefilter("ignore", DataWarning)  # what there is to remark on the rows was told when they were scored
+            simplefilter("ignore", DataWarning)  # the evaluation has issued the warnings about the rows
             return summarize_drift(detect_drift(fitted, data, reading=reading))
     except InputError:
         return None
@@ -176,11 +175,9 @@ def _drift_summary(fitted: FittedModel, data: Any, reading: ReadOptions | None) 
 def _check_summary(
     fitted: FittedModel, data: Any, target: str, weight: str | None, reading: ReadOptions | None
 ) -> tuple[CheckSummary | None, list[MissingSection]]:
-    """What may be wrong with a table; where it cannot be looked at, why."""
+    """Return the data check of a table, or why it cannot be checked."""
     try:
         found = check_data(data, target, weight=weight, reading=make_read_options(fitted, reading))
     except InputError as error:
-        return None, [
-            MissingSection("What may be wrong with the table", error.problem, error.remedy or "see candide check")
-        ]
+        return None, [MissingSection(DATA_WARNINGS, error.problem, error.remedy or "see candide check")]
     return summarize_check(_source_name(data) or "the table", target, found), []

@@ -81,7 +81,7 @@ def explain(request: Request, scorer: Scorer) -> Response:
     notes = scorer.reader.notes(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n_rows else []
     label = rows.columns.get(str(scorer.fitted.target))
     labels = formats.column_values(label) if label is not None else [None] * rows.n_rows
-    found = [json.to_facts(summary.summarize_decision(i, labels[i], each)) for i, each in enumerate(decisions)]
+    found = [summary.summarize_decision(i, labels[i], each).to_dict() for i, each in enumerate(decisions)]
     found[:1] = [first | warnings_field(notes) for first in found[:1]]
     text = json.dumps(found[0] if rows.single_row is not None else found)
     return Response(text.encode(), headers=notes_header(notes))

@@ -82,7 +82,7 @@ async function show() {
     element("problem").textContent = (scored.warnings ?? []).map((warning) => warning.text).join("; ");
     element("answer").textContent = scored.prediction === null ? "The model abstains" : scored.prediction + (p === undefined ? "" : `, ${percent(p)}`);
     element("classes").replaceChildren(...classes.map(([name, value]) => line(name, percent(value), bar(value))));
-    const contributions = why?.columns ?? [], largest = Math.max(1e-9, ...contributions.map((each) => Math.abs(each.log_odds)));
+    const contributions = why?.contributions ?? [], largest = Math.max(1e-9, ...contributions.map((each) => Math.abs(each.log_odds)));
     element("why").replaceChildren(...contributions.slice(0, 12).map((each) =>
       line(each.term || String(each.column), format(each.value), each.log_odds.toFixed(2), bar(Math.abs(each.log_odds) / largest, each.log_odds < 0))));
     element("last").prepend(line(element("answer").textContent, JSON.stringify(sent)));

@@ -1,8 +1,8 @@
 "use strict";
-// Pictures of voices, drawn when they are opened, for the class that is chosen. All text is set as text, never as markup.
+// Charts of terms, drawn when they are opened, for the chosen class. All text is set as text, never as markup.
 const known = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
-const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // letters that turn the line round
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g; // characters that reverse the direction of text
 
 function make(name, attributes = {}, ...inside) {
   const svg = ["svg", "rect", "line", "polyline", "polygon", "text", "circle", "g", "title"].includes(name);
@@ -12,58 +12,58 @@ function make(name, attributes = {}, ...inside) {
   return node;
 }
 
-const signed = (nats, digits = 2) => nats ? (nats > 0 ? "+" : "\u2212") + Math.abs(nats).toFixed(digits) : "0";
+const signed = (odds, digits = 2) => odds ? (odds > 0 ? "+" : "\u2212") + Math.abs(odds).toFixed(digits) : "0";
 const figures = (x) => Math.abs(x) >= 1e5 || (x && Math.abs(x) < 1e-3) ? x.toPrecision(3) : String(+x.toPrecision(4));
 
-// What a voice says for a class against the others, in nats: of two classes one list tells of both.
-function said(voice, c) {
-  const list = known.classes.length === 2 ? voice.v[0] : voice.v[c];
+// Contributions of a term to the log-odds of a class against the others; of two classes one list serves both.
+function contrast(term, c) {
+  const list = known.classes.length === 2 ? term.v[0] : term.v[c];
   const sign = known.classes.length === 2 && c === 0 ? -1 : 1;
   return list.map((v) => sign * v / 100);
 }
 
-function beam(nats, most, zero = 50) {
-  const width = Math.min(Math.abs(nats) / most, 1) * (100 - zero);
-  const bar = make("i", { class: nats < 0 ? "minus" : "plus" });
-  bar.style.cssText = `width:${width}%;left:${nats < 0 ? zero - width : zero}%`;
+function beam(odds, most, zero = 50) {
+  const width = Math.min(Math.abs(odds) / most, 1) * (100 - zero);
+  const bar = make("i", { class: odds < 0 ? "minus" : "plus" });
+  bar.style.cssText = `width:${width}%;left:${odds < 0 ? zero - width : zero}%`;
   return make("span", { class: zero ? "beam" : "beam plain", "aria-hidden": "true" }, bar);
 }
 
 const largest = (list) => Math.max(1e-9, ...list.map(Math.abs));
 
-function levels(voice, c) {
-  const nats = said(voice, c), most = largest(nats);
-  const rows = voice.n[0].map((name, i) => make("tr", {}, make("th", { scope: "row" }, name),
-    make("td", { class: "n soft" }, voice.o ? (voice.o[i] / 100).toFixed(1) + "%" : ""),
-    make("td", {}, beam(nats[i], most)), make("td", { class: "n" }, signed(nats[i]))));
-  const heads = ["level", "rows", `for ${known.classes[c]}`, "nats"].map((t) => make("th", { scope: "col" }, t));
+function levels(term, c) {
+  const odds = contrast(term, c), most = largest(odds);
+  const rows = term.n[0].map((name, i) => make("tr", {}, make("th", { scope: "row" }, name),
+    make("td", { class: "n soft" }, term.o ? (term.o[i] / 100).toFixed(1) + "%" : ""),
+    make("td", {}, beam(odds[i], most)), make("td", { class: "n" }, signed(odds[i]))));
+  const heads = ["level", "rows", `for ${known.classes[c]}`, "log-odds"].map((t) => make("th", { scope: "col" }, t));
   return make("table", { class: "levels" }, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows));
 }
 
-function table(voice, c, room, title) {
-  const [down, across] = voice.n, nats = said(voice, c);
-  if (voice.n.length !== 2) return cells(voice, nats);
-  const met = (i) => !voice.o || voice.o[i] > 0, most = largest(nats.filter((_, i) => met(i)));
+function table(term, c, room, title) {
+  const [down, across] = term.n, odds = contrast(term, c);
+  if (term.n.length !== 2) return cells(term, odds);
+  const seen = (i) => !term.o || term.o[i] > 0, most = largest(odds.filter((_, i) => seen(i)));
   const head = make("tr", {}, make("td"), ...across.map((t) => make("th", { scope: "col" }, t)));
   const rows = down.map((name, i) => make("tr", {}, make("th", { scope: "row" }, name), ...across.map((_, j) => {
-    const at = i * across.length + j, value = nats[at];
-    const cell = make("td", {}, met(at) ? signed(value) : "");
-    if (met(at)) cell.style.background = shade(value / most);
+    const at = i * across.length + j, value = odds[at];
+    const cell = make("td", {}, seen(at) ? signed(value) : "");
+    if (seen(at)) cell.style.background = shade(value / most);
     return cell;
   })));
-  return scroll(make("table", { class: "heat" }, make("thead", {}, head), make("tbody", {}, ...rows)), `What ${title} says`);
+  return scroll(make("table", { class: "heat" }, make("thead", {}, head), make("tbody", {}, ...rows)), `Contributions of ${title}`);
 }
 
 // At most 45 % of the colour: the number in a cell stays readable on it.
 const shade = (part) => `color-mix(in srgb, var(${part > 0 ? "--accent" : "--against"}) ${Math.round(Math.min(Math.abs(part), 1) * 45)}%, var(--paper))`;
 
-// Of three columns and more the combinations that say most.
-function cells(voice, nats) {
-  const order = nats.map((v, i) => i).filter((i) => !voice.o || voice.o[i] > 0).sort((a, b) => Math.abs(nats[b]) - Math.abs(nats[a])).slice(0, 20);
-  const most = largest(nats), rows = order.map((at) => {
+// With three columns or more, the combinations with the largest contributions.
+function cells(term, odds) {
+  const order = odds.map((v, i) => i).filter((i) => !term.o || term.o[i] > 0).sort((a, b) => Math.abs(odds[b]) - Math.abs(odds[a])).slice(0, 20);
+  const most = largest(odds), rows = order.map((at) => {
     const names = [];
-    for (let k = voice.n.length - 1, rest = at; k >= 0; rest = Math.floor(rest / voice.n[k].length), k--) names.unshift(voice.n[k][rest % voice.n[k].length]);
-    return make("tr", {}, make("th", { scope: "row" }, names.join(", ")), make("td"), make("td", {}, beam(nats[at], most)), make("td", { class: "n" }, signed(nats[at])));
+    for (let k = term.n.length - 1, rest = at; k >= 0; rest = Math.floor(rest / term.n[k].length), k--) names.unshift(term.n[k][rest % term.n[k].length]);
+    return make("tr", {}, make("th", { scope: "row" }, names.join(", ")), make("td"), make("td", {}, beam(odds[at], most)), make("td", { class: "n" }, signed(odds[at])));
   });
   return make("table", { class: "levels" }, make("tbody", {}, ...rows));
 }
@@ -73,18 +73,18 @@ function scroll(inside, label) {
 }
 
 // The line of a column of numbers as points: steps between edges, or points of a curve.
-function points(voice, nats, low, high) {
-  if (voice.s === "curve") return voice.x.map((x, i) => [x, nats[i]]);
+function points(term, odds, low, high) {
+  if (term.s === "curve") return term.x.map((x, i) => [x, odds[i]]);
   const out = [];
-  for (let i = 0; i < nats.length; i++) {
-    const from = i === 0 ? low : voice.x[i - 1], to = i < voice.x.length ? voice.x[i] : high;
-    if (to > low && from < high) out.push([Math.max(from, low), nats[i]], [Math.min(to, high), nats[i]]);
+  for (let i = 0; i < odds.length; i++) {
+    const from = i === 0 ? low : term.x[i - 1], to = i < term.x.length ? term.x[i] : high;
+    if (to > low && from < high) out.push([Math.max(from, low), odds[i]], [Math.min(to, high), odds[i]]);
   }
   return out;
 }
 
-function span(voice) {
-  const low = voice.b ? voice.b[0] : voice.x[0], high = voice.b ? voice.b[1] : voice.x[voice.x.length - 1];
+function span(term) {
+  const low = term.b ? term.b[0] : term.x[0], high = term.b ? term.b[1] : term.x[term.x.length - 1];
   return high > low ? [low, high] : [low - 1, high + 1];
 }
 
@@ -96,14 +96,14 @@ function ticks(low, high) {
   return out;
 }
 
-function numbers(voice, c, room = 640) {
-  const W = Math.max(240, Math.min(640, room)), H = 240, L = 44, B = 26, nats = said(voice, c), [low, high] = span(voice);
-  const line = points(voice, nats, low, high), top = Math.max(0, ...line.map((p) => p[1])), base = Math.min(0, ...line.map((p) => p[1]));
+function numbers(term, c, room = 640) {
+  const W = Math.max(240, Math.min(640, room)), H = 240, L = 44, B = 26, odds = contrast(term, c), [low, high] = span(term);
+  const line = points(term, odds, low, high), top = Math.max(0, ...line.map((p) => p[1])), base = Math.min(0, ...line.map((p) => p[1]));
   const X = (x) => L + (x - low) / (high - low) * (W - L - 8), Y = (y) => 10 + (top - y) / Math.max(top - base, 1e-9) * (H - B - 20);
-  const out = make("svg", { class: "big", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Nats for ${known.classes[c]} by value` });
-  if (voice.b) {
-    const tall = Math.max(1, ...voice.b[2]), w = (W - L - 8) / voice.b[2].length;
-    voice.b[2].forEach((n, i) => { const h = Math.sqrt(n / tall) * (H - B - 10); out.append(make("rect", { class: "hist", x: L + i * w, y: H - B - h, width: w, height: h })); });
+  const out = make("svg", { class: "big", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Log-odds of ${known.classes[c]} by value` });
+  if (term.b) {
+    const tall = Math.max(1, ...term.b[2]), w = (W - L - 8) / term.b[2].length;
+    term.b[2].forEach((n, i) => { const h = Math.sqrt(n / tall) * (H - B - 10); out.append(make("rect", { class: "hist", x: L + i * w, y: H - B - h, width: w, height: h })); });
   }
   for (const y of [base, 0, top]) if (y === 0 || Math.abs(y) > 0.15 * (top - base)) out.append(make("line", { class: y ? "grid" : "zero", x1: L, x2: W - 8, y1: Y(y), y2: Y(y) }), make("text", { x: L - 6, y: Y(y) + 4, "text-anchor": "end" }, signed(y, 1)));
   out.append(make("polyline", { class: "line", points: line.map(([x, y]) => `${X(x).toFixed(1)},${Y(y).toFixed(1)}`).join(" ") }));
@@ -111,52 +111,52 @@ function numbers(voice, c, room = 640) {
   return out;
 }
 
-function terms(voice, c) {
-  const order = [c, ...voice.t.keys()].filter((k, i) => i === 0 || k !== c).slice(0, 8);
-  return make("div", { class: "terms" }, ...order.map((k) => {
-    const most = largest(voice.t[k].map((t) => t[1]));
-    const rows = voice.t[k].map(([term, odds]) => make("tr", {}, make("th", { scope: "row" }, term), make("td", {}, beam(odds, most, 0)), make("td", { class: "n" }, signed(odds / 100))));
-    return make("table", { class: "spoken-for" }, make("caption", {}, `for ${known.classes[k]}`), make("tbody", {}, ...rows));
+function words(term, c) {
+  const order = [c, ...term.t.keys()].filter((k, i) => i === 0 || k !== c).slice(0, 8);
+  return make("div", { class: "word-lists" }, ...order.map((k) => {
+    const most = largest(term.t[k].map((t) => t[1]));
+    const rows = term.t[k].map(([word, odds]) => make("tr", {}, make("th", { scope: "row" }, word), make("td", {}, beam(odds, most, 0)), make("td", { class: "n" }, signed(odds / 100))));
+    return make("table", { class: "class-words" }, make("caption", {}, `for ${known.classes[k]}`), make("tbody", {}, ...rows));
   }));
 }
 
-const DRAW = { levels, table, terms, steps: numbers, curve: numbers };
-const chosen = document.getElementById("towards");
+const DRAW = { levels, table, words, steps: numbers, curve: numbers };
+const chosen = document.getElementById("positive");
 chosen?.append(...known.classes.map((label, c) => make("option", { value: c }, label)));
-if (chosen) chosen.value = String(known.towards);
-const towards = () => chosen ? +chosen.value : known.towards;
+if (chosen) chosen.value = String(known.positive);
+const positive = () => chosen ? +chosen.value : known.positive;
 
 function open(details) {
-  const voice = known.voices[+details.dataset.at], body = details.querySelector(".body");
+  const term = known.terms[+details.dataset.at], body = details.querySelector(".body");
   body.querySelector(".drawn")?.remove();
-  if (voice) body.append(make("div", { class: "drawn" }, DRAW[voice.s](voice, towards(), body.clientWidth - 20, details.querySelector(".name").textContent)));
+  if (term) body.append(make("div", { class: "drawn" }, DRAW[term.s](term, positive(), body.clientWidth - 20, details.querySelector(".name").textContent)));
 }
 
-// The small pictures again, for another class than that of the page as it was made.
+// Redraw the thumbnails for another class.
 function small(details) {
-  const voice = known.voices[+details.dataset.at], place = details.querySelector(".small");
-  if (!voice || voice.s === "terms") return;
-  const W = 150, H = 40, nats = said(voice, towards()), svg = make("svg", { class: "spark", viewBox: `0 0 ${W} ${H}`, "aria-hidden": "true" });
-  const top = Math.max(0, ...nats), base = Math.min(0, ...nats), Y = (y) => 2 + (top - y) / Math.max(top - base, 1e-9) * (H - 4);
+  const term = known.terms[+details.dataset.at], place = details.querySelector(".small");
+  if (!term || term.s === "words") return;
+  const W = 150, H = 40, odds = contrast(term, positive()), svg = make("svg", { class: "spark", viewBox: `0 0 ${W} ${H}`, "aria-hidden": "true" });
+  const top = Math.max(0, ...odds), base = Math.min(0, ...odds), Y = (y) => 2 + (top - y) / Math.max(top - base, 1e-9) * (H - 4);
   const block = (x, y, w, h, v, depth) => svg.append(make("rect", { class: v > 0 ? "for" : "against", x, y, width: w, height: h, "fill-opacity": depth }));
-  if (voice.s === "levels") {
-    const some = nats.slice(0, 40), w = W / some.length;
+  if (term.s === "levels") {
+    const some = odds.slice(0, 40), w = W / some.length;
     some.forEach((v, i) => block(i * w + w * .14, Math.min(Y(0), Y(v)), w * .72, Math.max(Math.abs(Y(v) - Y(0)), .4), v));
-  } else if (voice.s === "table") {
-    if (voice.n.length !== 2) return;
-    const [down, across] = voice.n, w = W / Math.min(down.length, 24), h = H / Math.min(across.length, 24), most = largest(nats);
-    nats.forEach((v, at) => { const i = Math.floor(at / across.length), j = at % across.length; if (i < 24 && j < 24 && (!voice.o || voice.o[at])) block(i * w, H - (j + 1) * h, w, h, v, Math.abs(v) / most); });
+  } else if (term.s === "table") {
+    if (term.n.length !== 2) return;
+    const [down, across] = term.n, w = W / Math.min(down.length, 24), h = H / Math.min(across.length, 24), most = largest(odds);
+    odds.forEach((v, at) => { const i = Math.floor(at / across.length), j = at % across.length; if (i < 24 && j < 24 && (!term.o || term.o[at])) block(i * w, H - (j + 1) * h, w, h, v, Math.abs(v) / most); });
   } else {
-    const [low, high] = span(voice), X = (x) => (x - low) / (high - low) * W;
-    if (voice.b) { const tall = Math.max(1, ...voice.b[2]), w = W / voice.b[2].length; voice.b[2].forEach((n, i) => { const h = Math.sqrt(n / tall) * H; svg.append(make("rect", { class: "hist", x: i * w, y: H - h, width: w, height: h })); }); }
-    svg.append(make("polyline", { class: "line", points: points(voice, nats, low, high).map(([x, y]) => `${X(x).toFixed(1)},${Y(y).toFixed(1)}`).join(" ") }));
+    const [low, high] = span(term), X = (x) => (x - low) / (high - low) * W;
+    if (term.b) { const tall = Math.max(1, ...term.b[2]), w = W / term.b[2].length; term.b[2].forEach((n, i) => { const h = Math.sqrt(n / tall) * H; svg.append(make("rect", { class: "hist", x: i * w, y: H - h, width: w, height: h })); }); }
+    svg.append(make("polyline", { class: "line", points: points(term, odds, low, high).map(([x, y]) => `${X(x).toFixed(1)},${Y(y).toFixed(1)}`).join(" ") }));
   }
   place.replaceChildren(svg);
 }
 
-// ROC and its kin of another class, in thousandths; where points have weights they are dots.
+// Redraw the performance curves for another class, in thousandths; points with weights are dots.
 function curves(c) {
-  if (!known.curves.length) return; // of two classes one curve tells all
+  if (!known.curves.length) return; // with two classes the curves of one serve both
   const S = 240, mine = known.curves[c], none = document.getElementById("uncurved");
   document.querySelector(".figures").hidden = !mine;
   if (none) none.hidden = !!mine;
@@ -176,23 +176,23 @@ function curves(c) {
 document.getElementById("confusions")?.addEventListener("toggle", ({ target }) => {
   const rows = [], list = known.confusions;
   for (let i = 0; i < list.length; i += 3) rows.push(make("tr", {}, make("th", { scope: "row" }, known.classes[list[i]]), make("td", {}, known.classes[list[i + 1]]), make("td", { class: "n" }, String(list[i + 2]))));
-  const heads = ["class", "taken for", "rows"].map((t, i) => make("th", { scope: "col", class: i === 2 ? "n" : undefined }, t));
-  const rest = known.rarer ? [make("p", { class: "soft" }, `And ${known.rarer} of fewer rows: candide evaluate MODEL DATA --json has them all.`)] : [];
+  const heads = ["class", "predicted", "rows"].map((t, i) => make("th", { scope: "col", class: i === 2 ? "n" : undefined }, t));
+  const rest = known.rarer ? [make("p", { class: "soft" }, `And ${known.rarer} with fewer rows: candide evaluate MODEL DATA --json lists all.`)] : [];
   target.querySelector(".body").replaceChildren(make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)), ...rest);
 }, { once: true });
 
-const voices = [...document.querySelectorAll("details.voice")];
-const attend = (one) => one.addEventListener("toggle", () => one.open && open(one));
-voices.forEach(attend);
+const terms = [...document.querySelectorAll("details.term")];
+const listen = (one) => one.addEventListener("toggle", () => one.open && open(one));
+terms.forEach(listen);
 
-// A voice of the list that was not in the page as it was made.
-function listed([title, label, strength, sentence], at) {
+// A term that the page as written does not list.
+function listed([title, label, importance, sentence], at) {
   const bar = make("span", { class: "bar" });
-  bar.style.width = `${100 * strength / known.most}%`;
+  bar.style.width = `${100 * importance / known.most}%`;
   const head = make("summary", {}, make("span", { class: "name" }, title), " ", make("span", { class: "kind" }, label),
-    make("span", { class: "strength" }, bar), make("span", { class: "n" }, strength.toFixed(3)), make("span", { class: "small" }));
-  const out = make("details", { class: "voice", "data-at": at }, head, make("div", { class: "body" }, make("p", {}, sentence)));
-  attend(out);
+    make("span", { class: "importance" }, bar), make("span", { class: "n" }, importance.toFixed(3)), make("span", { class: "small" }));
+  const out = make("details", { class: "term", "data-at": at }, head, make("div", { class: "body" }, make("p", {}, sentence)));
+  listen(out);
   small(out);
   return out;
 }
@@ -201,17 +201,17 @@ const more = document.getElementById("more");
 if (more) {
   more.hidden = false;
   more.addEventListener("click", () => {
-    const first = voices.length;
-    voices.push(...known.more.map((one, i) => listed(one, first + i)));
-    document.getElementById("voices").append(...voices.slice(first));
+    const first = terms.length;
+    terms.push(...known.more.map((one, i) => listed(one, first + i)));
+    document.getElementById("terms").append(...terms.slice(first));
     more.closest("p").remove();
-    voices[first].querySelector("summary").focus();
+    terms[first].querySelector("summary").focus();
   });
 }
 if (chosen) {
   chosen.closest(".choose").hidden = false;
   chosen.addEventListener("change", () => {
-    voices.forEach((one) => { small(one); if (one.open) open(one); });
-    curves(towards());
+    terms.forEach((one) => { small(one); if (one.open) open(one); });
+    curves(positive());
   });
 }

@@ -1,10 +1,10 @@
-"""The page of a model: a template, a style and a script, in one file that asks for nothing from elsewhere.
+"""The report page: a template, a style and a script, in one file that loads nothing else.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import FittedModel
 >>> from candide.report.summary import summarize_page
 >>> text = render_page(summarize_page(FittedModel(garden())))
->>> text[:15], "What tells the class" in text, "http://" in text.replace("http://www.w3.org/2000/svg", "")
+>>> text[:15], "Model report" in text, "http://" in text.replace("http://www.w3.org/2000/svg", "")
 ('<!doctype html>', True, False)
 """
 
@@ -19,24 +19,25 @@ from markupsafe import Markup, escape
 
 from candide import __version__, formatting
 from candide.export.javascript import scorer_source
+from candide.export.packed import pack_json
 from candide.files import check_output, write_atomically
-from candide.report.html import curves, data, svg
-from candide.report.summary.drift import describe_change
+from candide.report.html import data, svg
+from candide.report.summary.monitoring import describe_change
 from candide.report.summary.page import PageSummary, TermSummary
 
 PAGE_MARKER = b'<meta name="generator" content="Candide'
-# Voices that are listed at first, the others by a script: as many as leave half of the room to all else.
+# How many terms are listed without the script: as many as leave half of the page to everything else.
 _LISTED_TERMS = (100, 60, 30, 15)
-# What a page may weigh: a mail takes it, and a phone draws it. Of few columns 200 kB, of a thousand a megabyte.
-_MIN_PAGE_BYTES, MAX_PAGE_BYTES, _FEW_COLUMNS, _MANY_COLUMNS = 200_000, 1_000_000, 100, 1000
-_MAX_MATRIX_CLASSES = 30  # classes whose confusions can be read in a matrix; of more they are a list
+# The size of a page that mail accepts and a phone draws: 300 kB with few columns, a megabyte with a thousand.
+_MIN_PAGE_BYTES, MAX_PAGE_BYTES, _FEW_COLUMNS, _MANY_COLUMNS = 300_000, 1_000_000, 100, 1000
+_MAX_MATRIX_CLASSES = 30  # classes of a confusion matrix; with more the confusions are a list
 _AREA_METRICS = ("auc", "weighted_auc", "average_precision")
-_HEIGHT = 800  # of a page in a notebook
-_MAX_LISTED_CLASSES = 100  # that are listed with their shares
+_HEIGHT = 800  # pixels of a page in a notebook
+_MAX_LISTED_CLASSES = 100  # classes that are listed with their proportions
 
 
 class PageText(str):
-    """The text of a page, which a notebook shows as a page, and not as its source."""
+    """The text of a page, which a notebook shows as a page instead of its source."""
 
     __slots__ = ()
 
@@ -49,29 +50,29 @@ class PageText(str):
 
 
 def render_page(page: PageSummary, *, full: bool = False) -> str:
-    """The page as text. ``whole``: with all that could be drawn, however large it grows."""
+    """Return the page as text; ``full`` draws every chart, however large the page grows."""
     labels = [formatting.format_value(one.label) for one in page.model.classes]
-    most = max((one.importance or 0.0 for one in page.terms), default=0.0) or 1.0
-    known: dict[str, Any] = {"classes": labels, "towards": page.default_class, "most": most, "curves": []}
-    known |= data.case_data(page) if page.parameters else {}
-    case = "" if page.parameters is None else data.pack_script(_scorer(), page.parameters)
-    space = 1 << 60 if full else page_size_limit(page)
-    for rows in _LISTED_TERMS:
-        known |= {"more": data.term_rows(page.terms[rows:]), "voices": [None] * len(page.terms)}
-        bare = len(_fill_template(page, known, rows, case).encode())
-        if bare - len(case) < space / 2:
+    most = max((term.importance or 0.0 for term in page.terms), default=0.0) or 1.0
+    known: dict[str, Any] = {"classes": labels, "positive": page.default_class, "most": most, "curves": []}
+    known |= data.whatif_data(page) if page.parameters else {}
+    parameters = "" if page.parameters is None else pack_json(page.parameters)
+    max_bytes = 1 << 60 if full else page_size_limit(page)
+    for n_listed in _LISTED_TERMS:
+        known |= {"more": data.term_rows(page.terms[n_listed:]), "terms": [None] * len(page.terms)}
+        bare = len(_fill_template(page, known, n_listed, parameters).encode())
+        if bare - len(parameters) < max_bytes / 2:
             break
-    left = max(space - bare, 0)
+    left = max(max_bytes - bare, 0)
     if len(labels) > _MAX_MATRIX_CLASSES:
         known["confusions"], known["rarer"] = data.confusion_data(page, left // 8)
-    known["curves"] = curves.curve_points(page, left // 2)  # the rest is for voices
+    known["curves"] = data.curve_data(page, left // 2)  # the rest is for terms
     left -= sum(len(data.script_json(known.get(name))) for name in ("confusions", "curves"))
-    known["voices"], undrawn = data.term_data(page, left)
-    return _fill_template(page, known, rows, case, undrawn)
+    known["terms"], n_undrawn = data.term_data(page, left)
+    return _fill_template(page, known, n_listed, parameters, n_undrawn)
 
 
 def write_page(text: str, path: str | os.PathLike, *, force: bool = False) -> int:
-    """Write a page whole or not at all, and give its size; over a file that is no page of Candide's only by force."""
+    """Write a page completely or not at all, and return its size; other files are overwritten only with ``force``."""
     check_output(path, is_own_file=is_page, force=force)
     raw = text.encode()
     write_atomically(path, [raw])
@@ -79,34 +80,34 @@ def write_page(text: str, path: str | os.PathLike, *, force: bool = False) -> in
 
 
 def is_page(path: str) -> bool:
-    """Whether a file is a page that Candide made, by the name of its maker in it."""
+    """Return whether a file is a report that Candide wrote."""
     with open(path, "rb") as file:
         return PAGE_MARKER in file.read(4096)
 
 
 def page_size_limit(page: PageSummary) -> int:
-    """Bytes that a page of so many columns may have; the words of a text, by which a case is scored, are columns."""
+    """Return how many bytes a page with so many columns may have; the words of a text model count as columns."""
     words = sum(len(part.get("terms", ())) for part in (page.parameters or {}).get("parts", ()))
-    some = (min(max(len(page.model.columns) + words, _FEW_COLUMNS), _MANY_COLUMNS) - _FEW_COLUMNS) / (
-        _MANY_COLUMNS - _FEW_COLUMNS
-    )
-    return round(_MIN_PAGE_BYTES + some * (MAX_PAGE_BYTES - _MIN_PAGE_BYTES))
+    columns = min(max(len(page.model.columns) + words, _FEW_COLUMNS), _MANY_COLUMNS)
+    part = (columns - _FEW_COLUMNS) / (_MANY_COLUMNS - _FEW_COLUMNS)
+    return round(_MIN_PAGE_BYTES + part * (MAX_PAGE_BYTES - _MIN_PAGE_BYTES))
 
 
-def _fill_template(page: PageSummary, known: dict[str, Any], rows: int, case: str, undrawn: int = 0) -> str:
+def _fill_template(page: PageSummary, known: dict[str, Any], n_listed: int, parameters: str, n_undrawn: int = 0) -> str:
     return _template().render(
         page=page,
         version=__version__,
         style=Markup(_minify(_read("page.css"))),
         script=Markup(_minify(_read("page.js"))),
-        case=Markup(case),
-        trial=Markup(_minify(_read("whatif.js"))),
+        parameters=Markup(parameters),
+        scorer=Markup(_scorer()) if parameters else "",
+        whatif=Markup(_minify(_read("whatif.js"))),
         data=Markup(data.script_json(known)),
-        left=undrawn,
-        listed=page.terms[:rows],
-        pictures=[draw_thumbnail(page, one) for one in page.terms[:rows]],
+        left=n_undrawn,
+        listed=page.terms[:n_listed],
+        thumbnails=[draw_thumbnail(page, term) for term in page.terms[:n_listed]],
         most=known["most"],
-        curves=curves.curve_figures(page),
+        curves=data.curve_figures(page),
         curved=len(list(filter(None, known["curves"]))),
         more_curves=_count_missing_curves(page, known),
         unknown=_metrics_without_interval(page),
@@ -117,21 +118,22 @@ def _fill_template(page: PageSummary, known: dict[str, Any], rows: int, case: st
 
 
 def _count_missing_curves(page: PageSummary, known: dict[str, Any]) -> int:
-    """Of how many classes there are curves, where the page has fewer."""
-    every = {one.label for one in page.assessment.scores.curves if one.label is not None} if page.assessment else set()
-    return len(every) if len(every) > len(list(filter(None, known["curves"]))) else 0
+    """Return how many classes have curves, where the page has fewer; otherwise 0."""
+    curves = page.assessment.scores.curves if page.assessment else ()
+    labels = {curve.label for curve in curves if curve.label is not None}
+    return len(labels) if len(labels) > len(list(filter(None, known["curves"]))) else 0
 
 
 def _metrics_without_interval(page: PageSummary) -> str:
-    """The metrics whose range is not known, where that of the accuracy is."""
-    every = [] if page.assessment is None else page.assessment.scores.metrics
-    there = {one.name: one.low == one.low for one in every}
-    some = [name.replace("_", " ") for name in _AREA_METRICS if there.get("accuracy") and not there[name]]
-    return ", ".join(some)
+    """Return the metrics without an interval, where the accuracy has one."""
+    metrics = {} if page.assessment is None else page.assessment.scores.metrics
+    has_interval = {name: metric.low == metric.low for name, metric in metrics.items()}
+    names = [name for name in _AREA_METRICS if has_interval.get("accuracy") and not has_interval[name]]
+    return ", ".join(name.replace("_", " ") for name in names)
 
 
-def _without_bidi_controls(value: Any) -> Any:
-    """What a person has written, without letters that turn a line round."""
+def _strip_bidi_controls(value: Any) -> Any:
+    """Return text from the data without characters that reverse the direction of a line."""
     return formatting.strip_bidi_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -139,17 +141,17 @@ def _without_bidi_controls(value: Any) -> Any:
 def _template() -> Any:
     from jinja2 import BaseLoader, Environment
 
-    made = Environment(
-        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_without_bidi_controls
+    environment = Environment(
+        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_strip_bidi_controls
     )
-    made.filters |= {
+    environment.filters |= {
         "percent": formatting.format_percent,
         "value": formatting.format_value,
         "plural": formatting.format_count,
-        "nats": formatting.format_log_odds,
+        "log_odds": formatting.format_log_odds,
+        "change": describe_change,
     }
-    made.filters |= {"how": describe_change}
-    return made.from_string(_read("page.html"))
+    return environment.from_string(_read("page.html"))
 
 
 @cache
@@ -159,37 +161,35 @@ def _read(name: str) -> str:
 
 @cache
 def _scorer() -> str:
-    """The scorer of exported models, as a script that leaves what it is asked by, and nothing else, behind."""
-    alone = _minify(scorer_source()).replace("export function load", "function load")
-    return f"globalThis.candide = {{ load: (() => {{\n{alone}\nreturn load;\n}})() }};"
+    """Return the scorer of exported models as a script that defines only ``candide.load``."""
+    source = _minify(scorer_source()).replace("export function load", "function load")
+    return f"globalThis.candide = {{ load: (() => {{\n{source}\nreturn load;\n}})() }};"
 
 
 def _minify(text: str) -> str:
-    """A script or style without what is for its readers: indents, empty lines, comments on lines of their own."""
+    """Return a script or style without indents, empty lines and comments on lines of their own."""
     text = re.sub(r"^\s*/\*\*.*?\*/\s*$", "", text, flags=re.MULTILINE | re.DOTALL)
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
-def draw_thumbnail(page: PageSummary, term_summary: TermSummary) -> Markup:
-    """A small picture of a voice, or its strongest words."""
-    if term_summary.top_words:
-        words = Markup(", ").join(term for term, _ in term_summary.top_words[page.default_class][:6])
+def draw_thumbnail(page: PageSummary, term: TermSummary) -> Markup:
+    """Return a small chart of a term, or its strongest words."""
+    if term.top_words:
+        words = Markup(", ").join(word for word, _ in term.top_words[page.default_class][:6])
         return Markup('<span class="words">{}</span>').format(words)
-    if not term_summary.contributions:
+    if not term.contributions:
         return Markup("")
-    said, (edges, bars) = np.array(term_summary.contributions[page.default_class]), term_summary.histogram
+    values, (edges, bars) = np.array(term.contributions[page.default_class]), term.histogram
     counts = np.array(bars) if len(bars) > 1 else None
-    if term_summary.shape == "levels":
-        return svg.draw_bars(said, term_summary.sentence)
-    if term_summary.shape == "steps" and edges:
-        return svg.draw_steps(
-            np.array(term_summary.positions), said, edges[0], edges[-1], counts, term_summary.sentence
-        )
-    if term_summary.shape == "curve":
-        return svg.draw_curve(np.array(term_summary.positions), said, counts, term_summary.sentence)
-    if len(term_summary.names) != 2:
+    if term.shape == "levels":
+        return svg.draw_bars(values, term.sentence)
+    if term.shape == "steps" and edges:
+        return svg.draw_steps(np.array(term.positions), values, edges[0], edges[-1], counts, term.sentence)
+    if term.shape == "curve":
+        return svg.draw_curve(np.array(term.positions), values, counts, term.sentence)
+    if len(term.names) != 2:
         return Markup("")
-    shape = tuple(map(len, term_summary.names))
-    met = np.array(term_summary.frequencies).reshape(shape) > 0 if term_summary.frequencies else None
-    return svg.draw_heatmap(said.reshape(shape), met, term_summary.sentence)
+    shape = tuple(map(len, term.names))
+    is_seen = np.array(term.frequencies).reshape(shape) > 0 if term.frequencies else None
+    return svg.draw_heatmap(values.reshape(shape), is_seen, term.sentence)

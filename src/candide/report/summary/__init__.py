@@ -1,4 +1,4 @@
-"""Summaries: what a model, a fit, scores, decisions and changes look like, as records of plain values.
+"""Summaries of models, fits, scores, decisions and changes, as records of plain values.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import FittedModel
@@ -11,19 +11,22 @@ from candide.report.summary.changes import (
     AdaptSummary,
     ClassProportionSummary,
     DiffSummary,
+    ExportSummary,
     MergeSummary,
+    PlotSummary,
     ReweightSummary,
+    ScoredFileSummary,
+    ServerStateSummary,
     UpdateSummary,
     summarize_adaptation,
     summarize_diff,
     summarize_merge,
+    summarize_plot,
     summarize_reweight,
     summarize_update,
 )
-from candide.report.summary.check import CheckSummary, summarize_check
 from candide.report.summary.columns import ColumnSummary
-from candide.report.summary.compare import CompareSummary, DifferenceSummary, summarize_settings
-from candide.report.summary.drift import DriftSummary, summarize_drift
+from candide.report.summary.comparison import CompareSummary, DifferenceSummary, summarize_settings
 from candide.report.summary.models import (
     ClassSummary,
     DemoSummary,
@@ -33,6 +36,7 @@ from candide.report.summary.models import (
     summarize_fit,
     summarize_model,
 )
+from candide.report.summary.monitoring import CheckSummary, DriftSummary, summarize_check, summarize_drift
 from candide.report.summary.page import MissingSection, PageSummary, ReportSummary, summarize_page
 from candide.report.summary.rows import (
     DecisionSummary,
@@ -50,13 +54,6 @@ from candide.report.summary.scores import (
     ScoreSummary,
     summarize_held_out,
     summarize_scores,
-)
-from candide.report.summary.written import (
-    ExportSummary,
-    PlotSummary,
-    ScoredFileSummary,
-    ServerStateSummary,
-    summarize_plot,
 )
 
 __all__ = [

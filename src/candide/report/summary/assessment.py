@@ -1,13 +1,13 @@
-"""The verdict: how good a model is on some rows, in sentences a person can repeat.
+"""The assessment of a model on some rows, in figures and in sentences.
 
 >>> from candide.demo import run_demo
 >>> from candide.operations.row_errors import RowEvaluation
 >>> demo = run_demo(400)
->>> found = assess_model(demo.fit_result.fitted, RowEvaluation(demo.scores, (), ()))
->>> found.sentences[0]
-'On 100 rows it names the right class in 93%; always thyme, the class that it expects most, would be right in 36%.'
->>> found.confusions[0].sentence
-"'lavender' is taken for 'sage' in 4 of 32 rows (12.5%)."
+>>> assessment = assess_model(demo.fit_result.fitted, RowEvaluation(demo.scores, (), ()))
+>>> assessment.sentences[0]
+'Accuracy 93% on 100 rows; always predicting thyme, the most frequent class, gives 36%.'
+>>> assessment.confusions[0].sentence
+"'lavender' is predicted as 'sage' in 4 of 32 rows (12.5%)."
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,15 @@ from candide.model.fitted import FittedModel
 from candide.operations.row_errors import RowEvaluation
 from candide.report.summary.scores import ScoreSummary, expected_class_proportions, summarize_scores
 
-_MAX_CONFUSIONS = 5  # confusions that are told
-_FEW_ROWS = 50.0  # rows below which a share of them says little
-_NEGLIGIBLE_LOSS_DIFFERENCE = 1e-3  # share of the log-loss, a difference below which is none
-# Expected calibration errors that a person would call honest, and still usable: a point or two of a hundred, and five.
-_WELL_CALIBRATED, _USABLY_CALIBRATED = 0.02, 0.05
+_MAX_CONFUSIONS = 5  # confusions that are listed in sentences
+_MIN_ROWS = 50.0  # fewer rows do not show whether probabilities are calibrated
+_NEGLIGIBLE_DIFFERENCE = 1e-3  # relative difference of the log loss that is not mentioned
+_WELL_CALIBRATED, _USABLY_CALIBRATED = 0.02, 0.05  # expected calibration errors
 
 
 @dataclass(frozen=True)
 class ClassConfusion:
-    """Rows of one class that were taken for another."""
+    """Rows of one class that were predicted as another."""
 
     true_class: Any
     predicted_class: Any
@@ -38,93 +37,81 @@ class ClassConfusion:
 
     @property
     def sentence(self) -> str:
-        share = formatting.format_percent(self.rows / self.class_rows)
+        part = formatting.format_percent(self.rows / self.class_rows)
         rows = f"{self.rows:,.10g} of {formatting.format_count(self.class_rows)}"
-        return f"{str(self.true_class)!r} is taken for {str(self.predicted_class)!r} in {rows} ({share})."
+        return f"{str(self.true_class)!r} is predicted as {str(self.predicted_class)!r} in {rows} ({part})."
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """What a model scores, in figures and in sentences."""
+    """The scores of a model, in figures and in sentences."""
 
     scores: ScoreSummary
     sentences: tuple[str, ...]
-    confusions: tuple[ClassConfusion, ...]  # worst first
-    is_training_data: bool  # whether these are the rows that it was learned from
+    confusions: tuple[ClassConfusion, ...]  # the most frequent first
+    is_training_data: bool  # whether the model was fitted on these rows
 
 
 def assess_model(fitted: FittedModel, evaluation: RowEvaluation, data: str | None = None) -> Assessment:
-    """The verdict on a model that was judged on some data."""
-    found = summarize_scores(fitted, evaluation.scores, list(dict.fromkeys(map(str, evaluation.notes))))
-    known = data is not None and fitted.provenance.get("source") == data
-    return Assessment(
-        found,
-        (*_policy_sentences(found), *_metric_sentences(found, _baseline_class(fitted)), *_calibration_sentences(found)),
-        _confusions(found),
-        known,
-    )
+    """Return the assessment of a model that was evaluated on some data."""
+    scores = summarize_scores(fitted, evaluation.scores, list(dict.fromkeys(map(str, evaluation.notes))))
+    baseline = formatting.format_value(fitted.labels.values[int(expected_class_proportions(fitted).argmax())])
+    sentences = (*_policy_sentences(scores), *_metric_sentences(scores, baseline), *_calibration_sentences(scores))
+    is_training_data = data is not None and fitted.provenance.get("source") == data
+    return Assessment(scores, sentences, _confusions(scores), is_training_data)
 
 
-def _policy_sentences(found: ScoreSummary) -> list[str]:
-    """By what rule classes are given, where that is not the most probable one."""
-    if found.policy_result is None:
+def _policy_sentences(scores: ScoreSummary) -> list[str]:
+    result = scores.policy_result
+    if result is None:
         return []
-    some = f", and leaves {formatting.format_percent(1 - found.policy_result.coverage)} of the rows open"
-    return [f"It decides by a rule: {found.policy_result.policy}{some if found.policy_result.coverage < 1 else ''}."]
+    abstained = f"; abstains on {formatting.format_percent(1 - result.coverage)} of the rows"
+    return [f"Decision policy: {result.policy}{abstained if result.coverage < 1 else ''}."]
 
 
-def _baseline_class(fitted: FittedModel) -> str:
-    """The class to name by one who knows nothing but the class shares."""
-    return formatting.format_value(fitted.labels.values[int(expected_class_proportions(fitted).argmax())])
-
-
-def _metric_sentences(found: ScoreSummary, expected: str) -> list[str]:
-    by_name = {one.name: one for one in found.metrics}
-    right, auc, loss = (by_name[name] for name in ("accuracy", "auc", "log_loss"))
-    out = [
-        f"On {formatting.format_count(found.rows)} it names the right class in {formatting.format_percent(right.value)}; always "
-        f"{expected}, the class that it expects most, would be right in {formatting.format_percent(right.baseline)}."
+def _metric_sentences(scores: ScoreSummary, baseline: str) -> list[str]:
+    accuracy, auc, loss = (scores.metrics[name] for name in ("accuracy", "auc", "log_loss"))
+    percent = formatting.format_percent
+    sentences = [
+        f"Accuracy {percent(accuracy.value)} on {formatting.format_count(scores.rows)}; always predicting {baseline}, the "
+        f"most frequent class, gives {percent(accuracy.baseline)}."
     ]
     if auc.value == auc.value:
-        out.append(
-            f"Of two rows of different classes it puts the right one first in {formatting.format_percent(auc.value)} (the area "
-            "under the ROC curve; by chance 50%)."
+        sentences.append(
+            f"Area under the ROC curve {auc.value:.3f}: of two rows of different classes, {percent(auc.value)} are ranked "
+            "correctly (50% by chance)."
         )
-    told = (
-        f"Its log-loss is {loss.value:.3f} nats a row, where the class shares that it learned have {loss.baseline:.3f}"
-    )
-    less = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
-    better = (
-        f": {formatting.format_percent(less)} of the surprise is gone." if less > 0 else ": worse than knowing nothing."
-    )
-    return [*out, told + (better if abs(less) > _NEGLIGIBLE_LOSS_DIFFERENCE else ": it knows no more than these.")]
+    gain = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
+    relation = f"{percent(abs(gain))} {'lower' if gain > 0 else 'higher'} than"
+    relation = relation if abs(gain) > _NEGLIGIBLE_DIFFERENCE else "no better than"
+    return [*sentences, f"Log loss {loss.value:.3f}, {relation} that of the class prior ({loss.baseline:.3f})."]
 
 
-def _calibration_sentences(found: ScoreSummary) -> list[str]:
-    """What its probabilities are worth."""
-    if found.rows < _FEW_ROWS:
-        return ["There are too few rows to say whether its probabilities can be believed."]
-    [error] = (one.value for one in found.metrics if one.name == "calibration_error")
-    over = sum(weight * (stated - true) for stated, true, weight in found.calibration) > 0
-    off, manner = f"off by {error:.1%} in the mean", "sure" if over else "careful"
+def _calibration_sentences(scores: ScoreSummary) -> list[str]:
+    """Return how far predicted probabilities can be trusted."""
+    if scores.rows < _MIN_ROWS:
+        return ["Too few rows to assess the calibration."]
+    error = scores.metrics["calibration_error"].value
+    excess = sum(one.rows * (one.predicted - one.observed) for one in scores.calibration)
+    manner, figure = "overconfident" if excess > 0 else "underconfident", f"expected calibration error {error:.1%}"
     if error < _WELL_CALIBRATED:
-        worth = f"Its probabilities can be believed: {off}."
+        text = f"Well calibrated: {figure}."
     elif error < _USABLY_CALIBRATED:
-        worth = f"Its probabilities are roughly right, a little too {manner}: {off}."
+        text = f"Roughly calibrated, slightly {manner}: {figure}."
     else:
-        worth = f"Its probabilities are too {manner}: {off}."
-    return [found.calibration_note, worth]
+        text = f"Poorly calibrated, {manner}: {figure}."
+    return [scores.calibration_note, text]
 
 
-def _confusions(found: ScoreSummary) -> tuple[ClassConfusion, ...]:
-    matrix = np.array(found.confusion)
+def _confusions(scores: ScoreSummary) -> tuple[ClassConfusion, ...]:
+    matrix = np.array(scores.confusion)
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0.0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MAX_CONFUSIONS]
     at = np.stack(np.unravel_index(order, wrong.shape), axis=1).tolist()
-    whole = matrix.sum(axis=1)
+    totals = matrix.sum(axis=1)
     return tuple(
-        ClassConfusion(found.labels[i], found.labels[j], float(wrong[i, j]), float(whole[i]))
+        ClassConfusion(scores.labels[i], scores.labels[j], float(wrong[i, j]), float(totals[i]))
         for i, j in at
         if wrong[i, j]
     )

@@ -1,33 +1,104 @@
-"""Changes: what moved between two models, and what counting into a model, or out of it, did to it."""
+"""Changes: updated, merged, reweighted and adapted models, differences between two models, and files that were written."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from candide import formatting
 from candide.data.table import Name
 from candide.decisions.prior_shift import AdaptedModel
 from candide.explain.compare import ClassChange, ColumnChange, LevelChange, ModelComparison
 from candide.model.fitted import FittedModel
 from candide.operations.update import NewClass, UpdateResult
-from candide.report.records import Summary
+from candide.report.records import INTERNAL, Column, Paragraph, Summary, Table, notes, paragraph, section, table
 from candide.weighted.reweight import stale_notes
+
+_MIN_SURPRISE = 0.05  # below it the surprise is 0.0 in print
+_NAIVE_BAYES_NOTE = (
+    "naive Bayes is overconfident where columns are redundant, and then these proportions are less certain than the "
+    "intervals show; a weighted model is not (candide fit --model bayes)"
+)
+_CHANGE_COLUMNS = (
+    Column("divergence", "divergence", ".4f", is_optional=True),
+    Column("surprise", "surprise", ",.1f"),
+)
+
+
+def _changes(title: str, name: Any, change: Any) -> dict[str, Any]:
+    """Return metadata of a table of changes: ``name`` and ``change`` are functions of the summary and a change."""
+
+    def build(diff: "DiffSummary", changes: Sequence[Any]) -> list[Any]:
+        shown = [one for one in changes if one.surprise >= _MIN_SURPRISE]
+        if not shown:
+            return [Paragraph(f"{title}: no change beyond chance", "dim")]
+        first = Column(title.lower(), lambda one: name(diff, one))
+        how = Column("change", lambda one: change(diff, one), is_text=True)
+        return [Table.from_records(f"{title} by surprise", [first, how, *_CHANGE_COLUMNS], shown)]
+
+    return section(build)
+
+
+def _format_change(diff: "DiffSummary", change: Any) -> str:
+    before, after = formatting.format_percent(change.before), formatting.format_percent(change.after)
+    return f"{before} -> {after}" + (f" ({change.status})" if change.status else "")
+
+
+def _format_changes(diff: "DiffSummary", change: ColumnChange) -> str:
+    is_date = change.column in diff.dates
+    texts = {
+        name: " -> ".join(formatting.format_parameter(name, value, is_date) for value in pair)
+        for name, pair in change.values.items()
+    }
+    return "; ".join(f"{name} {text}" for name, text in texts.items())
 
 
 @dataclass(frozen=True, repr=False)
 class DiffSummary(Summary):
-    """What moved between two models, most surprising first."""
+    """The differences between two models, the most surprising first."""
 
     rows: tuple[int, int]
-    classes: tuple[ClassChange, ...]
-    columns: tuple[ColumnChange, ...]
-    levels: tuple[LevelChange, ...]
-    skipped_columns: tuple[Name, ...]
-    dates: frozenset[str] = frozenset()  # columns whose numbers are days since 1970
+    classes: tuple[ClassChange, ...] = field(
+        metadata=_changes("Classes", lambda diff, one: formatting.format_label(one.label), _format_change)
+    )
+    columns: tuple[ColumnChange, ...] = field(
+        metadata=_changes(
+            "Columns", lambda diff, one: f"{formatting.format_column(one.column)}, {one.label}", _format_changes
+        )
+    )
+    levels: tuple[LevelChange, ...] = field(
+        metadata=_changes("Levels", lambda diff, one: f"{one.column} = {one.level}, {one.label}", _format_change)
+    )
+    skipped_columns: tuple[Name, ...] = field(
+        metadata=paragraph(lambda names: f"not compared: {', '.join(map(str, names))}", "dim")
+    )
+    caption: str = field(
+        default="divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance",
+        metadata={**INTERNAL, **paragraph(style="dim")},
+    )
+    dates: frozenset[str] = field(default=frozenset(), metadata=INTERNAL)  # columns whose numbers are days since 1970
+
+    frame = "candide diff"
+
+    @property
+    def headline(self) -> str:
+        return f"{formatting.format_count(self.rows[0])} before, {self.rows[1]:,} after"
+
+
+def summarize_diff(comparison: ModelComparison) -> DiffSummary:
+    """Return the summary of a comparison."""
+    return DiffSummary(
+        comparison.rows,
+        tuple(comparison.classes),
+        tuple(comparison.columns),
+        tuple(comparison.levels),
+        tuple(comparison.skipped_columns),
+        dates=comparison.dates,
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class UpdateSummary(Summary):
-    """What counting rows into a model, or out of it, did."""
+    """Rows that were counted into a model, or forgotten."""
 
     model: str
     action: str  # "counted into", "taken out of"
@@ -35,73 +106,70 @@ class UpdateSummary(Summary):
     rows_in_model: int
     classes: Mapping[Any, float]  # weights
     new_classes: tuple[NewClass, ...]
-    notes: tuple[str, ...]
-    output: str | None = None  # None: in the model's own file
+    notes: tuple[str, ...] = field(metadata=notes())
+    output: str | None = None  # None: the file of the model itself
+
+    @property
+    def headline(self) -> str:
+        text = f"{formatting.format_count(self.rows)} {self.action} {self.model}"
+        if self.output is None:
+            return f"{text}, which now has {self.rows_in_model:,}"
+        return f"{text}; the model of {formatting.format_count(self.rows_in_model)} is saved in {self.output}"
+
+
+def summarize_update(model: str, action: str, change: UpdateResult, output: str | None = None) -> UpdateSummary:
+    """Return the summary of an update of a model file."""
+    after = change.fitted.counts
+    weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
+    new, texts = tuple(change.new_classes), tuple(change.note_texts)
+    return UpdateSummary(model, action, change.n_rows, after.n_rows, weights, new, texts, output)
 
 
 @dataclass(frozen=True, repr=False)
 class MergeSummary(Summary):
-    """A sum of models."""
+    """A merged model."""
 
     models: int
     rows: int
     output: str
     detail: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), metadata=notes())
+
+    @property
+    def headline(self) -> str:
+        models, rows = formatting.format_count(self.models, "model"), formatting.format_count(self.rows)
+        return f"{models}, {rows}, merged into {self.output}"
+
+
+def summarize_merge(models: Collection[Any], merged: FittedModel, output: str, detail: str) -> MergeSummary:
+    """Return the summary of a merged model."""
+    return MergeSummary(len(models), merged.counts.n_rows, output, detail, tuple(map(str, stale_notes(merged))))
 
 
 @dataclass(frozen=True, repr=False)
 class ReweightSummary(Summary):
-    """Weights that were learned again."""
+    """A model whose term weights were learned again."""
 
     model: str
-    rows: int  # from which
+    rows: int  # that the weights were learned from
     rows_in_model: int
     weights: str  # the same in words
-    output: str | None = None  # None: in the model's own file
+    output: str | None = None  # None: the file of the model itself
 
-
-def summarize_diff(comparison: ModelComparison) -> DiffSummary:
-    """The summary of a comparison."""
-    return DiffSummary(
-        comparison.rows,
-        tuple(comparison.classes),
-        tuple(comparison.columns),
-        tuple(comparison.levels),
-        tuple(comparison.skipped_columns),
-        comparison.dates,
-    )
-
-
-def summarize_update(model: str, action: str, change: UpdateResult, output: str | None = None) -> UpdateSummary:
-    """The summary of a change that was made to a model file, or is kept in another."""
-    after = change.fitted.counts
-    weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
-    return UpdateSummary(
-        model, action, change.n_rows, after.n_rows, weights, tuple(change.new_classes), tuple(change.note_texts), output
-    )
-
-
-def summarize_merge(models: Collection[Any], merged: FittedModel, output: str, detail: str) -> MergeSummary:
-    """The summary of a sum of models."""
-    return MergeSummary(len(models), merged.counts.n_rows, output, detail, tuple(map(str, stale_notes(merged))))
+    @property
+    def headline(self) -> str:
+        return f"{self.model}: {self.weights}" + ("" if self.output is None else f", saved in {self.output}")
 
 
 def summarize_reweight(model: str, change: UpdateResult, output: str | None = None) -> ReweightSummary:
-    """The summary of weights that were learned again."""
-    counted, voices = change.fitted.counts.n_rows, change.fitted.term_weights
-    return ReweightSummary(model, change.n_rows, counted, voices.training_summary(counted) if voices else "", output)
-
-
-_NAIVE_BAYES_NOTE = (
-    "naive Bayes is too sure where columns repeat each other, and then these shares are further off than they say: "
-    "a weighted model (candide fit --model bayes) is not"
-)
+    """Return the summary of weights that were learned again."""
+    n_rows, weights = change.fitted.counts.n_rows, change.fitted.term_weights
+    return ReweightSummary(model, change.n_rows, n_rows, weights.training_summary(n_rows) if weights else "", output)
 
 
 @dataclass(frozen=True)
 class ClassProportionSummary:
-    """The share of a class before and after a model was adapted, and between which values the latter lies (95 %)."""
+    """The proportion of a class before and after adaptation, with a 95% interval."""
 
     label: Any
     before: float
@@ -110,25 +178,102 @@ class ClassProportionSummary:
     high: float
 
 
+_PROPORTION_TABLE = (
+    Column("class", "label", formatting.format_label),
+    Column("training", "before", formatting.format_percent),
+    Column("new rows", "after", formatting.format_percent),
+    Column("95%", lambda p: f"{formatting.format_percent(p.low)} to {formatting.format_percent(p.high)}"),
+)
+
+
 @dataclass(frozen=True, repr=False)
 class AdaptSummary(Summary):
-    """What new rows say of the shares of the classes."""
+    """The class proportions that were estimated from unlabelled rows."""
 
     model: str
     rows: int
-    class_proportions: tuple[ClassProportionSummary, ...]
-    output: str | None
-    notes: tuple[str, ...] = ()
+    class_proportions: tuple[ClassProportionSummary, ...] = field(
+        metadata=table(
+            lambda one: f"Class proportions estimated from {formatting.format_count(one.rows)}", *_PROPORTION_TABLE
+        )
+    )
+    output: str | None = field(
+        metadata=section(lambda one, path: [Paragraph(f"{one.model} with this class prior is saved in {path}")])
+    )
+    notes: tuple[str, ...] = field(default=(), metadata=notes())
 
 
 def summarize_adaptation(model: str, adaptation: AdaptedModel, output: str | None = None) -> AdaptSummary:
-    """The summary of a model that was adapted."""
-    each = []
+    """Return the summary of an adapted model."""
+    classes = []
     for label, after in adaptation.proportions_after.items():
-        half = 1.959964 * adaptation.standard_error[label]  # of a standard normal, 95 % lie within so many deviations
+        half = 1.959964 * adaptation.standard_error[label]  # 95% of a normal lie within so many standard deviations
         low, high = max(after - half, 0.0), min(after + half, 1.0)
-        each.append(ClassProportionSummary(label, adaptation.proportions_before[label], after, low, high))
+        classes.append(ClassProportionSummary(label, adaptation.proportions_before[label], after, low, high))
     fitted = adaptation.fitted
     several = len(fitted.plan.columns) > 1 or any(part.block_kind == "documents" for part in fitted.plan.parts)
     is_naive = fitted.term_weights is None and fitted.unadjusted_model.calibrator is None and several
-    return AdaptSummary(model, adaptation.n_rows, tuple(each), output, (_NAIVE_BAYES_NOTE,) if is_naive else ())
+    return AdaptSummary(model, adaptation.n_rows, tuple(classes), output, (_NAIVE_BAYES_NOTE,) if is_naive else ())
+
+
+@dataclass(frozen=True, repr=False)
+class ScoredFileSummary(Summary):
+    """Predictions in a file."""
+
+    rows: int
+    output: str
+
+    @property
+    def headline(self) -> str:
+        return f"{formatting.format_count(self.rows)} scored into {self.output}"
+
+
+@dataclass(frozen=True, repr=False)
+class ServerStateSummary(Summary):
+    """The model that a server has learned, in a file."""
+
+    state: str  # the journal
+    rows: int  # that the model has counted
+    output: str
+
+    @property
+    def headline(self) -> str:
+        return f"{self.state}: a model of {formatting.format_count(self.rows)}, saved in {self.output}"
+
+
+@dataclass(frozen=True, repr=False)
+class PlotSummary(Summary):
+    """A plot of a model in a file."""
+
+    model: str
+    plot_name: str
+    output: str
+    plot_facts: Mapping[str, Any]  # what it shows: features, rows, ...
+    notes: tuple[str, ...] = field(default=(), metadata=notes())
+
+    @property
+    def headline(self) -> str:
+        return f"{self.plot_name} of {self.model} drawn into {self.output}"
+
+
+def summarize_plot(model: str, drawn: Mapping[str, Any], output: str, image_format: str) -> PlotSummary:
+    """Return the summary of a plot that was drawn into a file."""
+    facts = {**drawn, "format": image_format}
+    name, note = facts.pop("what"), facts.pop("note", None)
+    return PlotSummary(model, name, output, facts, () if note is None else (note,))
+
+
+@dataclass(frozen=True, repr=False)
+class ExportSummary(Summary):
+    """An exported model in a file."""
+
+    model: str
+    target: str  # the name of the target
+    description: str
+    output: str
+    size_bytes: int
+
+    @property
+    def headline(self) -> str:
+        size = f"{self.size_bytes / 1000:,.0f} kB"
+        return f"{self.model} exported into {self.output}, {self.description} of {size}"

@@ -1,15 +1,15 @@
-"""Scores: how well a model does on rows whose class is known, beside what the class shares alone would do.
+"""Scores: how well a model predicts rows whose class is known, beside what the class prior alone achieves.
 
 >>> from candide.demo import run_demo
 >>> demo = run_demo(400)
->>> found = summarize_scores(demo.fit_result.fitted, demo.scores)
->>> [(one.name, round(one.value, 2), round(one.baseline, 2)) for one in found.metrics[:1]], found.rows
-([('accuracy', 0.93, 0.36)], 100.0)
+>>> scores = summarize_scores(demo.fit_result.fitted, demo.scores)
+>>> accuracy = scores.metrics["accuracy"]
+>>> round(accuracy.value, 2), round(accuracy.baseline, 2), scores.rows
+(0.93, 0.36, 100.0)
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.decisions.thresholds import ThresholdChoice
-from candide.explain.terms import list_terms
+from candide.explain.terms import count_term_kinds, describe_term_counts, list_terms
 from candide.metrics.calibration import Calibration
 from candide.metrics.curves import MAX_POINTS, Curve, Threshold
 from candide.metrics.fold_bootstrap import MIN_FOLDS, resampled_intervals
@@ -28,112 +28,233 @@ from candide.metrics.scores import METRICS, ClassScore, Scores, fold_statistics,
 from candide.model.feature_selection import overstated_columns
 from candide.model.fitted import FittedModel
 from candide.model.policy import parse_class_proportions
-from candide.report.records import Summary
+from candide.report.records import Column, Paragraph, Section, Summary, Table, notes, paragraph, section, table
 from candide.store.models import ModelLike, load_fitted
 from candide.validation.held_out import HeldOutScores
 
-_MAX_CURVE_CLASSES = 64  # classes whose curves are kept, those of most rows
+HEADLINE_METRICS = ("accuracy", "auc", "log_loss")  # the metrics by which a fit is judged in one line
+_MAX_CURVE_CLASSES = 64  # classes whose curves are kept, those with the most rows
+_MAX_MATRIX_CLASSES = 12  # classes of a confusion matrix on a terminal
+_OTHER_PRIOR = 0.1  # a difference of the class prior from the class proportions that explains a poor log loss
+_UNKNOWN = float("nan")
 
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """One metric of all rows scored, beside its mean and deviation over folds, and what the class shares alone have."""
+    """A metric over all rows, its mean and deviation over folds, and the value that the class prior alone has."""
 
-    name: str
-    value: float  # of all rows, as the confusion matrix: a mean over folds counts classes as often as folds hold them
+    title: str
+    value: float  # over all rows, as the confusion matrix: a mean over folds weights classes by the folds they are in
     fold_mean: float
     fold_sd: float
-    baseline: float  # NaN where the class shares have none to compare with
+    baseline: float  # NaN where the class prior has none to compare with
     meaning: str
-    low: float = float("nan")  # between which values it would lie on other rows, in 95 of 100 cases
-    high: float = float("nan")
-    positive_class: str = ""  # the class it is of, or "macro"; empty where it is of all classes alike
+    low: float = _UNKNOWN  # a 95% interval over other samples of rows or folds
+    high: float = _UNKNOWN
+    positive_class: str = ""  # the class it is of, or "macro"; empty where it is of all classes
 
-    @property
-    def title(self) -> str:
-        """The name as it is printed."""
-        return metric_title(self.name, {self.name: self.positive_class} if self.positive_class else {})
+
+def _format_interval(metric: MetricSummary) -> str:
+    return "" if np.isnan(metric.low) else f"{metric.low:.4f} to {metric.high:.4f}"
+
+
+_METRIC_TABLE = (
+    Column("metric", "title"),
+    Column("value", "value", ".4f"),
+    Column("95%", _format_interval, is_optional=True),
+    Column("± fold sd", "fold_sd", ".4f"),
+    Column("baseline", "baseline", ".4f"),
+    Column("meaning", "meaning", is_text=True, style=lambda metric: "dim"),
+)
+_CLASS_TABLE = (
+    Column("class", "label", formatting.format_label),
+    Column("rows", "weight", formatting.format_weight),
+    *(Column(name, name.lower(), ".4f") for name in ("precision", "recall", "F1", "AUC")),
+    Column("PR-AUC", "average_precision", ".4f", is_optional=True),
+    Column("lift", "lift", ".2f", is_optional=True),
+)
+_THRESHOLD_TABLE = (
+    Column("threshold", "threshold", "g"),
+    Column("predicted", "flagged", formatting.format_percent),
+    *(Column(name, name.lower(), ".4f") for name in ("precision", "recall", "F1")),
+)
 
 
 @dataclass(frozen=True)
 class PolicySummary:
-    """What a policy comes to: what decisions cost, and how many rows are left open."""
+    """What a decision policy achieves: the cost of its decisions, and how many rows it abstains on."""
 
     policy: str
-    coverage: float  # share of the rows that are decided
+    coverage: float  # the proportion of rows that are decided
     mean_cost: float
     total_cost: float
-    baseline_cost: float  # a row, if all that is known are the class shares
-    baseline_coverage: float  # and the share of the rows that are decided then
+    baseline_cost: float  # per row, if only the class prior is known
+    baseline_coverage: float
+
+    def describe(self) -> str:
+        """Return the costs in a sentence."""
+        decided = f"{formatting.format_percent(self.coverage)} of the rows are decided; " if self.coverage < 1 else ""
+        alone = f"{self.baseline_cost:.4g}" if self.baseline_coverage else "no row is decided"
+        cost = f"mean cost {self.mean_cost:.4g}, total {self.total_cost:,.6g}"
+        return f"Decision policy: {self.policy}. {decided[:1].upper()}{decided[1:]}{cost}; with the class prior alone: {alone}."
 
 
 @dataclass(frozen=True)
 class CurveSummary:
-    """A line to draw: roc, precision_recall, gain, lift or calibration of a class, or coverage of all."""
+    """A curve to draw: roc, precision_recall, gain, lift or calibration of a class, or coverage of all."""
 
     name: str
     label: Any
     axes: tuple[str, str]
     x: tuple[float, ...]
     y: tuple[float, ...]
-    threshold: tuple[float, ...]  # p(class | x) at and above which rows are taken
-    weight: tuple[float, ...] | None = None  # rows of each point, where they are apart
+    threshold: tuple[float, ...]  # p(class | x) at and above which rows are predicted to be in the class
+    weight: tuple[float, ...] | None = None  # rows of each point, where these are separate
 
     @classmethod
     def from_curve(cls, curve: Curve) -> "CurveSummary":
-        x, y, at = (tuple(v.tolist()) for v in (curve.x, curve.y, curve.threshold))
+        x, y, threshold = (tuple(v.tolist()) for v in (curve.x, curve.y, curve.threshold))
         weight = None if curve.weight is None else tuple(curve.weight.tolist())
-        return cls(curve.name, curve.label, curve.axes, x, y, at, weight)
+        return cls(curve.name, curve.label, curve.axes, x, y, threshold, weight)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Rows whose most probable class has about the same probability, and how often it was the true one."""
+
+    predicted: float
+    observed: float
+    rows: float
+
+
+def _top_k_sentence(proportions: Mapping[int, float]) -> str:
+    parts = [f"{k} most probable in {formatting.format_percent(share)}" for k, share in proportions.items()]
+    return f"The true class is among the {', '.join(parts)} of the rows."
+
+
+def _confusion_section(scores: "ScoreSummary", confusion: Any) -> Iterator[Section]:
+    """Yield true classes down and predicted classes across; with a chosen threshold, first the matrix under it."""
+    title = "Confusion matrix"
+    if (chosen := scores.chosen_threshold) is not None:
+        rows_of_class = sum(confusion[scores.labels.index(chosen.label)])
+        correct, wrong = chosen.recall * rows_of_class, chosen.false_positive_rate * (scores.rows - rows_of_class)
+        label = formatting.format_label(chosen.label)
+        names, others = (f"not {label}", label), scores.rows - rows_of_class
+        counts = (others - wrong, wrong), (rows_of_class - correct, correct)
+        yield _matrix(f"{title}, threshold of {label} chosen on the other folds", names, counts)
+        title += ", most probable class"
+    if len(scores.labels) > _MAX_MATRIX_CLASSES:
+        yield Paragraph(f"--json has the confusion matrix of {len(scores.labels)} classes.", "dim")
+    else:
+        yield _matrix(title, [formatting.format_label(label) for label in scores.labels], confusion)
+
+
+def _matrix(title: str, names: Sequence[str], counts: Sequence[Sequence[float]]) -> Table:
+    cells = [[formatting.format_weight(round(n, 6)) for n in row] for row in counts]
+    rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
+    return Table.from_cells(title, ["true \\ predicted", *names], rows)
+
+
+def _scores_title(scores: "ScoreSummary") -> str:
+    rows = formatting.format_count(scores.rows)
+    title = f"Cross-validated, {scores.folds} folds, {rows}" if scores.folds > 1 else f"Evaluated on {rows}"
+    return f"{title}, most probable class" if scores.chosen_threshold is not None else title
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
 class ScoreSummary(Summary):
-    """How well a model does, on a table or in every fold."""
+    """How well a model predicts, on a table or in cross-validation."""
 
-    rows: float  # weight of the rows scored
-    folds: int  # 1: a model on rows it had not seen
-    metrics: tuple[MetricSummary, ...]
-    labels: tuple[Any, ...]
-    confusion: tuple[tuple[float, ...], ...]  # true classes down, predicted across
-    notes: tuple[str, ...]
-    by_class: tuple[ClassScore, ...]
+    rows: float  # the weight of the rows scored
+    folds: int  # 1: a model on rows it was not fitted on
+    intervals_by: str = "rows"  # what the intervals of metrics resample: rows or folds
+    metrics: Mapping[str, MetricSummary] = field(
+        metadata=table(
+            _scores_title,
+            *_METRIC_TABLE,
+            hint=lambda scores: f"95%: interval over other {scores.intervals_by}; baseline: class prior",
+            rows=lambda metrics: metrics.values(),
+        )
+    )
+    notes: tuple[str, ...] = field(metadata=notes())
+    chosen_threshold: Threshold | None = field(
+        default=None, metadata=paragraph(lambda chosen: describe_chosen_threshold(chosen))
+    )
+    policy_result: PolicySummary | None = field(default=None, metadata=paragraph(PolicySummary.describe))
+    calibration_note: str = field(metadata=paragraph())
+    top_k_accuracy: Mapping[int, float] = field(metadata=paragraph(_top_k_sentence))  # with more than two classes
+    by_class: tuple[ClassScore, ...] = field(
+        metadata=table(
+            "By class", *_CLASS_TABLE, hint="lift: in the tenth of the rows where the class is most probable"
+        )
+    )
     averages: Mapping[str, Mapping[str, float]]  # of precision, recall and F1: macro, micro, weighted
-    top_k_accuracy: Mapping[int, float]  # of several classes: how often the true one is among so many
-    calibration: tuple[tuple[float, float, float], ...]  # stated, came true, weight of rows: of the most probable class
-    calibration_note: str
-    thresholds: tuple[Threshold, ...]  # of two classes, for the second
-    curves: tuple["CurveSummary", ...]
-    policy_result: "PolicySummary | None" = None  # where something else than the most probable class decides
-    chosen_threshold: Threshold | None = None  # the threshold that was asked for, and what it comes to
-    intervals_by: str = "rows"  # what was drawn for intervals of metrics: rows or folds
+    thresholds: tuple[Threshold, ...] = field(  # of two classes, for the second
+        metadata=table(
+            lambda scores: f"Predicting {formatting.format_label(scores.thresholds[0].label)} from a threshold",
+            *_THRESHOLD_TABLE,
+        )
+    )
+    labels: tuple[Any, ...]
+    confusion: tuple[tuple[float, ...], ...] = field(
+        metadata=section(_confusion_section)
+    )  # true down, predicted across
+    calibration: tuple[CalibrationBin, ...]
+    curves: tuple[CurveSummary, ...]
+
+
+def _format_metric_name(name: str) -> str:
+    return name.replace("_", " ").replace("auc", "AUC")
+
+
+def _held_out_section(held_out: "HeldOutSummary", metrics: Mapping[str, float]) -> Iterator[Section]:
+    models = {
+        "this model": metrics,
+        "naive Bayes": held_out.naive_bayes_metrics,
+        "class prior": held_out.baseline_metrics,
+    }
+    rows = formatting.format_count(max(held_out.rows, held_out.total_rows))
+    rows = f"a sample of {held_out.rows:,} of {rows}" if held_out.rows < held_out.total_rows else rows
+    cells = [[name, *(f"{value:.3f}" for value in values.values())] for name, values in models.items()]
+    hint = f"{held_out.folds}-fold cross-validation on {rows}"
+    yield Table.from_cells("Held-out scores", ["", *map(_format_metric_name, metrics)], cells, hint=hint)
 
 
 @dataclass(frozen=True, repr=False)
 class HeldOutSummary(Summary):
-    """What a weighted model chose to hear, and what it may be trusted for: scores on rows that were held out."""
+    """The terms of a weighted model, and its scores on held-out rows."""
 
-    rows: int  # of the sample, divided into folds
+    rows: int  # of the sample that is divided into folds
     folds: int
-    term_counts: Mapping[str, int]  # how many of each kind
-    model_metrics: Mapping[str, float]  # metrics by name
-    naive_bayes_metrics: Mapping[str, float]  # those of naive Bayes on the same rows
-    baseline_metrics: Mapping[str, float]  # and of the class shares
-    total_rows: int = 0  # of which the rows are a sample; 0: they are all
+    term_counts: Mapping[str, int]  # how many terms of each kind
+    model_metrics: Mapping[str, float] = field(metadata=section(_held_out_section))
+    naive_bayes_metrics: Mapping[str, float]
+    baseline_metrics: Mapping[str, float]  # of the class prior
+    total_rows: int = 0  # of which the rows are a sample; 0: all of them
 
+    @property
+    def headline(self) -> str:
+        terms = describe_term_counts(self.term_counts) or "no terms, the class prior alone"
+        accuracy = formatting.format_percent(self.model_metrics["accuracy"])
+        return f"Model: {terms}. Held-out accuracy {accuracy}. {self._conclusion()}"
 
-_ANOTHER_PRIOR = 0.1  # difference of a class prior from the proportions in the rows, which explains a poor log-loss
-HEADLINE_METRICS = ("accuracy", "auc", "log_loss")  # metrics by which a fit is judged in one line
+    def _conclusion(self) -> str:
+        model, naive, baseline = (
+            m["log_loss"] for m in (self.model_metrics, self.naive_bayes_metrics, self.baseline_metrics)
+        )
+        if model >= baseline:
+            return "Its log loss is no better than that of the class prior."
+        if model >= naive:
+            return "Naive Bayes does as well and is simpler: --model naive."
+        return "Its log loss is lower than that of naive Bayes and of the class prior."
 
 
 def summarize_held_out(model: ModelLike, held_out: HeldOutScores) -> HeldOutSummary:
-    """The summary of rows that were held out while a model was fitted."""
-    heard = sorted(list_terms(load_fitted(model)), key=lambda one: len(one.columns))
-    kinds = Counter(one.kind for one in heard)
+    """Return the summary of the scores on held-out rows of a fit."""
     scores = (held_out.scores, held_out.naive_scores, held_out.class_prior_scores)
-    model, plain, baseline = ({name: one.metrics()[name] for name in HEADLINE_METRICS} for one in scores)
-    return HeldOutSummary(
-        held_out.sample.n_rows, held_out.n_folds, dict(kinds), model, plain, baseline, held_out.n_source_rows
-    )
+    own, naive, prior = ({name: one.metrics()[name] for name in HEADLINE_METRICS} for one in scores)
+    terms, rows = count_term_kinds(list_terms(load_fitted(model))), held_out.sample.n_rows
+    return HeldOutSummary(rows, held_out.n_folds, terms, own, naive, prior, held_out.n_source_rows)
 
 
 def summarize_scores(
@@ -143,146 +264,153 @@ def summarize_scores(
     chosen_threshold: ThresholdChoice | None = None,
     intervals_by: str = "rows",
 ) -> ScoreSummary:
-    """The summary of a model's scores, or of those of folds, with what is to be told of the rows."""
+    """Return the summary of the scores of a model, or of folds, with notes on the rows."""
     fitted = load_fitted(model)
     folds = [scores] if isinstance(scores, Scores) else list(scores)
-    total = reduce(add, folds)
+    total, labels = reduce(add, folds), fitted.labels.values
     expected = expected_class_proportions(fitted)
-    of_all, baseline, of_folds = total.metrics(), _baseline_metrics(total, expected), fold_statistics(folds)
-    drawn, unknown = resampled_intervals(folds, by=intervals_by), (float("nan"), float("nan"))
-    of = headline_titles(fitted.labels.values)
-    metrics = [
-        MetricSummary(
-            name, of_all[name], *of_folds[name], baseline[name], meaning, *drawn.get(name, unknown), of.get(name, "")
+    metrics = _metric_summaries(folds, total, expected, labels, intervals_by)
+    texts, loss = list(notes_before), metrics["log_loss"]
+    if loss.value > loss.baseline:
+        texts.append(_worse_than_baseline_note(loss, fitted, total.confusion.sum(axis=1)))
+    if intervals_by == "folds" and len(folds) < MIN_FOLDS:
+        texts.append(f"intervals from {len(folds)} folds are coarse: use {MIN_FOLDS} or more (--folds)")
+    policy = None
+    if fitted.decision_rule is not None:
+        policy = _policy_result(fitted, total, score_class_prior(total, expected, fitted.decision_rule))
+        if total.coverage < 1:
+            texts.append(
+                "accuracy, precision, recall, F1 and the confusion matrix are over the "
+                f"{formatting.format_percent(total.coverage)} of the rows that are decided; baseline, log loss, AUC and "
+                "thresholds are over all rows"
+            )
+    return ScoreSummary(
+        rows=total.n,
+        folds=len(folds),
+        metrics=metrics,
+        labels=labels,
+        confusion=tuple(map(tuple, total.confusion.tolist())),
+        notes=tuple(texts),
+        chosen_threshold=None if chosen_threshold is None else chosen_threshold.expected_metrics,
+        intervals_by=intervals_by,
+        policy_result=policy,
+        **_score_details(total, labels),
+    )
+
+
+def _metric_summaries(
+    folds: list[Scores], total: Scores, expected: Floats, labels: tuple[Any, ...], intervals_by: str
+) -> dict[str, MetricSummary]:
+    values, baseline, by_fold = total.metrics(), _baseline_metrics(total, expected), fold_statistics(folds)
+    intervals, classes = resampled_intervals(folds, by=intervals_by), headline_titles(labels)
+    return {
+        name: MetricSummary(
+            metric_title(name, classes),
+            values[name],
+            by_fold[name][0],
+            by_fold[name][1] if len(folds) > 1 else _UNKNOWN,
+            baseline[name],
+            meaning,
+            *intervals.get(name, (_UNKNOWN, _UNKNOWN)),
+            classes.get(name, ""),
         )
         for name, meaning in METRICS.items()
-    ]
-    confusion = tuple(map(tuple, total.confusion.tolist()))
-    [loss] = (one for one in metrics if one.name == "log_loss")
-    notes = (
-        *notes_before,
-        *([_worse_than_baseline_note(loss, fitted, total.confusion.sum(axis=1))] if loss.value > loss.baseline else []),
-    )
-    if intervals_by == "folds" and len(folds) < MIN_FOLDS:
-        notes = (*notes, f"intervals from {len(folds)} folds are coarse: take {MIN_FOLDS} or more (--folds)")
-    labels = fitted.labels.values
-    known = {
-        **_score_details(total, labels),
-        "chosen_threshold": chosen_threshold and chosen_threshold.expected_metrics,
-        "intervals_by": intervals_by,
     }
-    if fitted.decision_rule is not None:
-        known["policy_result"] = _policy_result(fitted, total, score_class_prior(total, expected, fitted.decision_rule))
-        if total.coverage < 1:
-            some = f"the {formatting.format_percent(total.coverage)} of the rows that are decided"
-            figures = f"accuracy, precision, recall, F1 and the confusion are of {some}"
-            notes = (*notes, f"{figures}; baseline, log-loss, AUC and thresholds are of all rows")
-    return ScoreSummary(total.n, len(folds), tuple(metrics), labels, confusion, notes, **known)
 
 
 def _baseline_metrics(total: Scores, expected: Floats) -> dict[str, float]:
-    """The metrics of the class shares; NaN where these are right by definition, or give no row to the class."""
-    shares = score_class_prior(total, expected)
-    found = {**shares.metrics(), "calibration_error": float("nan")}
-    if len(expected) == 2 and not shares.class_counts.predicted[1]:
-        found["precision"] = float("nan")
-    return found
+    """Return the metrics of the class prior; NaN where it is right by definition, or never predicts the class."""
+    prior = score_class_prior(total, expected)
+    metrics = {**prior.metrics(), "calibration_error": _UNKNOWN}
+    if len(expected) == 2 and not prior.class_counts.predicted[1]:
+        metrics["precision"] = _UNKNOWN
+    return metrics
 
 
 def expected_class_proportions(fitted: FittedModel) -> Floats:
-    """(classes,) the shares that are known of the rows to be scored."""
+    """(classes,) Return the class proportions that the model expects in the rows to be scored."""
     if fitted.policy is None or not fitted.policy.has_shifted_prior:
         return fitted.class_proportions
     assert fitted.policy.class_prior is not None
     return parse_class_proportions(fitted.policy.class_prior, fitted.labels)
 
 
-def _policy_result(fitted: FittedModel, total: Scores, shares: Scores) -> PolicySummary:
+def _policy_result(fitted: FittedModel, total: Scores, prior: Scores) -> PolicySummary:
     assert fitted.policy is not None
-    said, alone = fitted.policy.describe(fitted.labels), (shares.mean_cost, shares.coverage)
-    return PolicySummary(said, total.coverage, total.mean_cost, float(total.sum_cost), *alone)
+    costs = total.coverage, total.mean_cost, float(total.sum_cost)
+    return PolicySummary(fitted.policy.describe(fitted.labels), *costs, prior.mean_cost, prior.coverage)
 
 
 def format_chosen_threshold(threshold: Threshold) -> str:
-    """A threshold that was chosen; one of 1 stands for log-odds beyond what doubles tell from it."""
+    """Return a chosen threshold as text; 1 stands for log-odds too large for a probability below 1."""
     return "nearly 1" if threshold.threshold == 1 else formatting.format_threshold(threshold.threshold)
 
 
 def describe_chosen_threshold(threshold: Threshold) -> str:
-    """What a threshold that was chosen comes to."""
-    label, many = formatting.format_value(threshold.label), formatting.format_percent(threshold.flagged)
+    """Return what a chosen threshold achieves."""
+    label, flagged = formatting.format_value(threshold.label), formatting.format_percent(threshold.flagged)
     return (
-        f"rows are taken for {label!r} from a probability of {format_chosen_threshold(threshold)} on; where each fold takes the one that "
-        f"the others choose, {many} of them are: precision {threshold.precision:.4f}, recall {threshold.recall:.4f}"
+        f"Predicts {label!r} when its probability is at least {format_chosen_threshold(threshold)}. With thresholds chosen "
+        f"on the other folds: {flagged} of the rows, precision {threshold.precision:.4f}, recall {threshold.recall:.4f}."
     )
 
 
 def _score_details(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
-    """What scores say beyond one figure each: by class, by threshold, and as lines to draw."""
-    found, k = total.calibration(), len(labels)
-    some = (
-        None
-        if k <= _MAX_CURVE_CLASSES
-        else np.sort(np.argsort(-total.class_weights, kind="stable")[:_MAX_CURVE_CLASSES]).tolist()
-    )
-    lines = [*total.curves(labels, classes=some, max_points=MAX_POINTS), total.coverage_curve(MAX_POINTS)]
+    """Return the scores by class and by threshold, and the curves."""
+    calibration, k = total.calibration(), len(labels)
+    classes = None
+    if k > _MAX_CURVE_CLASSES:
+        classes = np.sort(np.argsort(-total.class_weights, kind="stable")[:_MAX_CURVE_CLASSES]).tolist()
+    curves = [*total.curves(labels, classes=classes, max_points=MAX_POINTS), total.coverage_curve(MAX_POINTS)]
+    bins = (v.tolist() for v in (calibration.mean_predicted, calibration.observed_frequency, calibration.n))
     return {
         "by_class": tuple(total.class_scores(labels)),
         "averages": {name: {how: total.average(name, how) for how in AVERAGES} for name in CLASS_METRICS},
         "top_k_accuracy": {n: total.top_k_accuracy(n) for n in (2, 3, 5, 10) if n < k},
-        "calibration": tuple(
-            zip(found.mean_predicted.tolist(), found.observed_frequency.tolist(), found.n.tolist(), strict=True)
-        ),
-        "calibration_note": describe_calibration(found),
+        "calibration": tuple(map(CalibrationBin, *bins)),
+        "calibration_note": describe_calibration(calibration),
         "thresholds": tuple(total.thresholds(labels)) if k == 2 else (),
-        "curves": tuple(map(CurveSummary.from_curve, lines)),
+        "curves": tuple(map(CurveSummary.from_curve, curves)),
     }
 
 
-def describe_calibration(found: Calibration, limit: int = 3) -> str:
-    """What stated probabilities are worth, where most rows are.
+def describe_calibration(calibration: Calibration, limit: int = 3) -> str:
+    """Return how often predictions are right, for the probabilities that most rows have.
 
-    >>> import numpy as np
     >>> p = np.repeat([0.9, 0.7], 50)
     >>> describe_calibration(Calibration.from_probabilities(p, np.arange(100) % 50 < np.repeat([43, 36], 50), 15))
-    'When it says 90%, it is right in 86%; when it says 70%, in 72%.'
+    'Predictions with probability 90% are right in 86% of the rows; 70%: 72%.'
     """
-    first = np.argsort(-found.n, kind="stable")[:limit]
-    pairs = [(found.mean_predicted[i], found.observed_frequency[i]) for i in sorted(first.tolist(), reverse=True)]
-    said = [
-        f"when it says {formatting.format_percent(a)}, {'' if i else 'it is right '}in {formatting.format_percent(b)}"
-        for i, (a, b) in enumerate(pairs)
+    first = np.argsort(-calibration.n, kind="stable")[:limit]
+    bins = [
+        (calibration.mean_predicted[i], calibration.observed_frequency[i]) for i in sorted(first.tolist(), reverse=True)
     ]
-    return f"W{'; '.join(said)[1:]}." if said else ""
+    texts = [[formatting.format_percent(value) for value in pair] for pair in bins]
+    rest = "".join(f"; {predicted}: {observed}" for predicted, observed in texts[1:])
+    if not texts:
+        return ""
+    return f"Predictions with probability {texts[0][0]} are right in {texts[0][1]} of the rows{rest}."
 
 
 def _worse_than_baseline_note(loss: MetricSummary, fitted: FittedModel, rows: Floats) -> str:
-    """A note where the probabilities are worse than none, which names what is to blame; ``rows`` of each class."""
-    start = (
-        f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of giving every row the class shares"
-    )
-    moves = fitted.policy is not None and fitted.policy.has_shifted_prior
-    prior, there = (
-        expected_class_proportions(fitted) if moves else fitted.base_proportions,
-        rows / max(float(rows.sum()), 1e-300),
-    )
-    if np.abs(prior - there).max() > _ANOTHER_PRIOR:
-        c = int(np.abs(prior - there).argmax())
-        label, gives, has = (
+    """Return a note where the log loss is worse than that of the class prior, with the cause; ``rows`` of each class."""
+    start = f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of the class prior alone"
+    is_shifted = fitted.policy is not None and fitted.policy.has_shifted_prior
+    prior = expected_class_proportions(fitted) if is_shifted else fitted.base_proportions
+    actual = rows / max(float(rows.sum()), 1e-300)
+    if np.abs(prior - actual).max() > _OTHER_PRIOR:
+        c = int(np.abs(prior - actual).argmax())
+        label, expected, observed = (
             formatting.format_value(fitted.labels.values[c]),
-            *map(formatting.format_percent, (prior[c], there[c])),
+            *map(formatting.format_percent, (prior[c], actual[c])),
         )
         return (
-            f"{start}: the class prior gives {label} {gives}, and it is the class of {has} of these rows; "
-            "for probabilities that fit them "
-            'leave out --class-prior (class_prior="empirical")'
+            f"{start}: the class prior of {label} is {expected}, and {observed} of these rows have this class; "
+            'for probabilities that fit them leave out --class-prior (class_prior="empirical")'
         )
-    found = (
-        f"{start}: trust the order of the rows, not the probabilities; columns that tell the same (--drop, --select) "
-        "and event models that do not fit (--event) make them too sure"
+    text = (
+        f"{start}: the ranking of the rows can be used, the probabilities cannot; redundant columns (--drop, --select) "
+        "and event models that do not fit (--event) make them overconfident"
     )
     wrong = overstated_columns(fitted.selected_counts, fitted.settings.param_priors) if fitted.has_counts else []
-    if not wrong:
-        return found
-    names, seem = formatting.format_list(wrong, 3), "seems" if len(wrong) == 1 else "seem"
-    return f"{found}; {names} {seem} to tell more than there is to tell: try another event model there"
+    return f"{text}; try another event model for {formatting.format_list(wrong, 3)}" if wrong else text
