@@ -15,7 +15,6 @@ from candide.plot.drawable import Drawable
 from candide.plot.nomogram import nomogram_lines
 from candide.report import build, summary
 from candide.report.html import data
-from candide.report.json import to_facts
 
 
 def rows(n=2000):
@@ -54,11 +53,11 @@ def test_the_model_is_shown_with_total_effects(model):
     text = str(found)
     for one in found.effects:
         assert (np.diff(one.effects["yes"]) > 0).all()
-        assert f"Says most for yes at {one.values[-1]}" in one.sentence
+        assert f"Raises the log-odds of yes most at {one.values[-1]}" in one.sentence
         assert one.sentence[:20] in text
-    told = {one["column"]: one for one in to_facts(found)["effects"]}
+    told = {one["column"]: one for one in found.to_dict()["effects"]}
     assert set(told) == {"x", "z"}
-    assert json.dumps(to_facts(found))
+    assert json.dumps(found.to_dict())
     for text in (str(found), str(list_terms(model.fitted_)), model._repr_html_()):
         lines = [line for line in text.splitlines() if "-0." in line and line.startswith(("x ", "z "))]
         assert all("own term" in line for line in lines)  # never as if it were the column's
@@ -70,7 +69,7 @@ def test_the_page_has_total_effects(model):
     for name in ("x", "z"):
         assert (np.diff(alone[name].contributions[1]) > 0).all()
         assert "weight" not in alone[name].label
-        total = data.case_data(page)["totals"][name]
+        total = data.whatif_data(page)["totals"][name]
         assert np.array(total["v"][0]) / 100 == pytest.approx(alone[name].contributions[1], abs=0.006)
 
 

@@ -15,7 +15,7 @@ import candide as cd
 from candide.errors import InputError
 from candide.events import Bernoulli, Categorical, Exponential, Gaussian, LogNormal, Multinomial, Poisson
 from candide.priors import Dirichlet, NormalInverseGamma
-from candide.tally import Moments, Sums, information
+from candide.tally import Moments, Sums, association
 
 
 def scored(X, y, events="auto", **settings):
@@ -147,18 +147,18 @@ def test_information_of_normals_against_quadrature(mean, sd, share):
     n = 1000 * np.array(share)[:, None]
     tally = Moments(n, np.array(mean)[:, None], n * np.array(sd)[:, None] ** 2)
     expected = integral(np.array(share), lambda x: stats.norm.pdf(x, mean, sd), -40, 40, [*mean, 0.1])
-    assert information.normal_information(tally)[0] == pytest.approx(expected, abs=1e-7)
+    assert association.normal_information(tally)[0] == pytest.approx(expected, abs=1e-7)
 
 
 def test_information_has_no_units_and_a_class_without_spread_is_a_point():
     X, y = numbers(5, 2)
-    nats = [information.normal_information(Moments.from_rows(X * u, y, n_classes=2)) for u in (1.0, 1e-6, 1e9)]
+    nats = [association.normal_information(Moments.from_rows(X * u, y, n_classes=2)) for u in (1.0, 1e-6, 1e9)]
     np.testing.assert_allclose(nats[1:], [nats[0], nats[0]], rtol=1e-9)
     n = np.array([[6.0], [4.0]])
     point = Moments(n, np.array([[0.0], [0.0]]), np.array([[6.0], [0.0]]))
-    assert information.normal_information(point)[0] == pytest.approx(stats.entropy([0.6, 0.4]), rel=1e-9)
+    assert association.normal_information(point)[0] == pytest.approx(stats.entropy([0.6, 0.4]), rel=1e-9)
     same = Moments(n, np.zeros((2, 1)), np.zeros((2, 1)))
-    assert information.normal_information(same)[0] == 0.0
+    assert association.normal_information(same)[0] == 0.0
 
 
 def test_information_of_rates_against_sums_and_quadrature():
@@ -167,10 +167,10 @@ def test_information_of_rates_against_sums_and_quadrature():
     x = np.arange(200)[:, None]
     p = stats.poisson.pmf(x, rate)
     expected = (share * stats.entropy(p, (p @ share)[:, None] + np.zeros((1, 2)))).sum()
-    assert information.poisson_information(counts)[0] == pytest.approx(expected, rel=1e-9)
+    assert association.poisson_information(counts)[0] == pytest.approx(expected, rel=1e-9)
     times = Sums(n, n / rate[:, None], np.zeros_like(n))
     expected = integral(share, lambda t: rate * np.exp(-rate * t), 0, 60, [0.1, 1.0])
-    assert information.exponential_information(times)[0] == pytest.approx(expected, abs=1e-8)
+    assert association.exponential_information(times)[0] == pytest.approx(expected, abs=1e-8)
 
 
 def test_information_of_words_is_that_of_the_next_word():
@@ -264,7 +264,6 @@ def test_scores_print_make_frames_and_say_what_is_missing():
         "information",
         "test",
         "p",
-        "chosen",
     ]
     assert text.splitlines()[-1] == "... and 10 more"
     frame = pd.DataFrame(scores.to_dict())

@@ -8,8 +8,8 @@ import candide as cd
 from candide.encoding.tokens import Tokens, tokenize
 from candide.explain.highlight import highlight_document
 from candide.explain.words import DocumentWord
+from candide.report import terminal
 from candide.report.summary import rows as summary
-from candide.report.terminal import layout
 
 TEXTS = ["Free prize, call now", "See you at five", "Free call", "you see, free of care"]
 LABELS = ["spam", "ham", "spam", "ham"]
@@ -52,7 +52,7 @@ def printed(document, monkeypatch, capsys, colours):
     monkeypatch.setenv("FORCE_COLOR" if colours else "NO_COLOR", "1")
     monkeypatch.delenv("NO_COLOR" if colours else "FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    layout.print_summary(summary.summarize_decision(1, None, model.explain([document])[0]))
+    terminal.print_summary(summary.summarize_decision(1, None, model.explain([document])[0]))
     return capsys.readouterr().out
 
 

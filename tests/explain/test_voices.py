@@ -45,7 +45,7 @@ def folder(model, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("by", ["voice", "column"])
+@pytest.mark.parametrize("by", ["term", "column"])
 @pytest.mark.parametrize("door", ["array", "parquet", "csv", "command", "score"])
 def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
     asked = rows(12, seed=2)[0]
@@ -63,13 +63,13 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
         lines = run("explain", folder / file, folder / "x.parquet", "--rows", "1-12", "--by", by, "--json").splitlines()
         each = [json.loads(line) for line in lines]
         found = [
-            (d["class_prior"], d["log_odds"], {c.get("term", c["column"]): c["log_odds"] for c in d["columns"]})
+            (d["class_prior"], d["log_odds"], {c.get("term", c["column"]): c["log_odds"] for c in d["contributions"]})
             for d in each
         ]
     np.testing.assert_allclose([odds for _, odds, _ in found], np.log(p[:, -1] / p[:, -2]), atol=1e-9)
     for prior, odds, said in found:
         assert prior + sum(said.values()) == pytest.approx(odds, abs=1e-9)
-    assert ("valve x pump" in found[0][2]) == (by == "voice")
+    assert ("valve x pump" in found[0][2]) == (by == "term")
     if by == "column":
         assert set(found[0][2]) == set(asked)
 
@@ -106,7 +106,7 @@ def test_numbers_come_with_their_bins(model, folder):
     assert "(> 2024-" in shown["day"]
     text = str(decision).splitlines()
     assert repr([decision]) == f"[{decision}]"  # what a notebook shows
-    assert text[1].split() == ["voice", "value", "nats"]
+    assert text[1].split() == ["term", "value", "log-odds"]
     assert any(line.startswith("linear discriminant of 3 numbers") for line in text)
 
 
@@ -166,10 +166,10 @@ def test_cells_of_a_pair_are_centred_and_counted(model):
 def test_show_lists_all_voices(model, folder, monkeypatch):
     facts = json.loads(run("show", folder / "m.candide", "--json"))
     known = list_terms(model.fitted_)
-    assert [one["title"] for one in facts["voices"]] == [one.title for one in known]
-    assert [one["weight"] for one in facts["voices"]] == [one.weight for one in known]
-    assert facts["weights_learned_on"] == 1500
-    assert facts["bias"] == dict(zip(["no", "yes"], model.fitted_.term_weights.bias.tolist(), strict=True))
+    assert [one["title"] for one in facts["terms"]] == [one.title for one in known]
+    assert [one["weight"] for one in facts["terms"]] == [one.weight for one in known]
+    assert facts["training_rows"] == 1500
+    assert [one["intercept"] for one in facts["classes"]] == model.fitted_.term_weights.bias.tolist()
     assert [one["column"] for one in facts["columns"]] == [one.column for one in summary.summarize_model(model).columns]
     assert sorted(one["column"] for one in facts["columns"]) == sorted(rows(1)[0])
     monkeypatch.setenv("COLUMNS", "60")
@@ -182,10 +182,10 @@ def test_show_lists_all_voices(model, folder, monkeypatch):
 def test_show_of_a_column_and_of_a_pair(model, folder):
     facts = json.loads(run("show", folder / "m.candide", "--column", "day", "--column", "valve x pump", "--json"))
     day, pair = facts["columns"]
-    np.testing.assert_allclose(np.sum(list(day["given"].values()), axis=0), 1.0)
-    assert next(iter(day["given"])).startswith("<= 2024-")
-    assert set(pair["given"]) == {"open, on", "open, off", "shut, on", "shut, off"}
-    assert all({"day", "valve", "pump"} & set(one["columns"]) for one in facts["voices"])
+    np.testing.assert_allclose(np.sum(list(day["conditionals"].values()), axis=0), 1.0)
+    assert next(iter(day["conditionals"])).startswith("<= 2024-")
+    assert set(pair["conditionals"]) == {"open, on", "open, off", "shut, on", "shut, off"}
+    assert all({"day", "valve", "pump"} & set(one["columns"]) for one in facts["terms"])
 
 
 def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
@@ -196,7 +196,7 @@ def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
         again.fitted_.class_proportions, model.fitted_.class_proportions, atol=1e-3
     )  # but for the prior of the shares
     [decision] = again.explain(asked[:1])
-    assert "class prior and bias" in str(decision)
+    assert "class prior and intercept" in str(decision)
 
 
 def test_without_counts_weights_are_known_and_strengths_of_columns(model, folder):
@@ -224,7 +224,7 @@ def test_many_voices_stay_readable(n, monkeypatch):
     text = str(summary.summarize_model(cd.BayesClassifier(terms="columns").fit(X, y)))
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    at = next(i for i, line in enumerate(lines) if line.startswith("Voices"))
+    at = next(i for i, line in enumerate(lines) if line.startswith("Terms by importance"))
     assert lines[at:].index("") < 50
 
 
@@ -257,7 +257,7 @@ def test_a_calibrated_sum_says_by_how_much_it_was_bent():
     asked = rows(12, seed=2)[0]
     model = cd.BayesClassifier(terms="columns", calibration="isotonic").fit(X, y)
     p = np.sort(model.predict_proba(asked), axis=1)
-    for by in ("voice", "column"):
+    for by in ("term", "column"):
         decisions = model.explain(asked, by=by)
         np.testing.assert_allclose([one.log_odds for one in decisions], np.log(p[:, 1] / p[:, 0]), atol=1e-9)
         assert any(one.calibration for one in decisions)

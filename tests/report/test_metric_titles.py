@@ -11,7 +11,6 @@ import candide as cd
 from candide import operations
 from candide.cli import cli
 from candide.report import build, summary
-from candide.report.json import to_facts
 
 
 def table(k, n=300):
@@ -45,16 +44,18 @@ def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
     for text in (str(scores), scores._repr_html_()):
         assert ("f1 (second class)" if k == 2 else "f1 (macro)") in text
     of = "yes" if k == 2 else "macro"
-    for found in (to_facts(summary.summarize_scores(model, scores)), to_facts(summary.summarize_settings(compared))):
-        assert found["metric_classes"]["precision"] == found["metric_classes"]["f1"] == of
+    for found in (summary.summarize_scores(model, scores).to_dict(), summary.summarize_settings(compared).to_dict()):
         assert json.dumps(found)
+        classes = found.get("metric_classes") or {n: m["positive_class"] for n, m in found["metrics"].items()}
+        assert classes["precision"] == classes["f1"] == of
 
 
 def test_of_two_classes_precision_and_f1_are_those_of_the_second():
     rows = table(2)
     model = cd.fit(rows, "y", model="naive")
     found = {
-        one.name: one.value for one in summary.summarize_scores(model, operations.evaluate(model, rows, "y")).metrics
+        name: metric.value
+        for name, metric in summary.summarize_scores(model, operations.evaluate(model, rows, "y")).metrics.items()
     }
     given = model.predict({"x": rows["x"]})
     assert found["precision"] == pytest.approx(sk.precision_score(rows["y"], given, pos_label="yes"))
@@ -68,7 +69,7 @@ def test_the_calibration_error_has_no_baseline(k, tmp_path):
     found = summary.summarize_scores(model, operations.evaluate(model, rows, "y"))
     [line] = (line for line in str(found).splitlines() if line.startswith("calibration error"))
     assert "0.0000" not in line
-    assert "calibration_error" not in to_facts(found)["baseline"]
+    assert found.to_dict()["metrics"]["calibration_error"]["baseline"] is None
     page = build.build_report(model, rows, "y").text
     assert ">nan<" not in page
     assert '<td class="n soft">0.0000</td><td class="soft">confidence' not in page
@@ -81,5 +82,9 @@ def test_the_command_prints_it_in_json(tmp_path):
     csv.write_csv(pa.table(table(2)), tmp_path / "t.csv")
     typed = ["evaluate", str(tmp_path / "t.csv"), "--target", "y", "--folds", "3", "--model", "naive", "--json"]
     found = json.loads(CliRunner().invoke(cli, typed, catch_exceptions=False).output)
-    assert found["metric_classes"] == {"precision": "yes", "f1": "yes", "average_precision": "yes"}
-    assert found["precision"]["value"] == pytest.approx(found["by_class"][1]["precision"])
+    assert {n for n, m in found["metrics"].items() if m["positive_class"] == "yes"} == {
+        "precision",
+        "f1",
+        "average_precision",
+    }
+    assert found["metrics"]["precision"]["value"] == pytest.approx(found["by_class"][1]["precision"])

@@ -28,8 +28,8 @@ from candide.report.summary.page import PageSummary, TermSummary
 PAGE_MARKER = b'<meta name="generator" content="Candide'
 # How many terms are listed without the script: as many as leave half of the page to everything else.
 _LISTED_TERMS = (100, 60, 30, 15)
-# The size of a page that mail accepts and a phone draws: 300 kB with few columns, a megabyte with a thousand.
-_MIN_PAGE_BYTES, MAX_PAGE_BYTES, _FEW_COLUMNS, _MANY_COLUMNS = 300_000, 1_000_000, 100, 1000
+# The size of a page that mail accepts and a phone draws: 250 kB with few columns, a megabyte with a thousand.
+_MIN_PAGE_BYTES, MAX_PAGE_BYTES, _FEW_COLUMNS, _MANY_COLUMNS = 250_000, 1_000_000, 100, 1000
 _MAX_MATRIX_CLASSES = 30  # classes of a confusion matrix; with more the confusions are a list
 _AREA_METRICS = ("auc", "weighted_auc", "average_precision")
 _HEIGHT = 800  # pixels of a page in a notebook
