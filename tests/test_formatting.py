@@ -46,7 +46,7 @@ def test_a_setting_without_options_has_a_name(tmp_path):
     csv.write_csv(pa.table(rows(200)), tmp_path / "t.csv")
     typed = ["compare", str(tmp_path / "t.csv"), "-t", "y", "--try", "", "--try", "--model naive", "--folds", "2"]
     shown = CliRunner().invoke(cli, typed, catch_exceptions=False).output
-    assert "naive less defaults" in shown
+    assert "naive minus defaults" in shown
     assert "told from :" not in shown
     twice = CliRunner().invoke(cli, [*typed, "--try", " "])
     assert "defaults is named twice" in twice.output + str(twice.exception)

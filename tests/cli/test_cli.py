@@ -48,8 +48,8 @@ def test_fit_says_what_it_made_of_each_column(herbs):
         "scented": ("category", "categorical"),
     }
     assert facts["notes"] == ["column 'plant_id' is left out: whole numbers that step by one"]
-    assert sum(facts["classes"].values()) == pytest.approx(1)
-    assert max(facts["strengths"], key=facts["strengths"].get) == "leaf_mm"
+    assert sum(one["proportion"] for one in facts["classes"]) == pytest.approx(1)
+    assert max(facts["importances"], key=facts["importances"].get) == "leaf_mm"
 
 
 def test_the_summary_for_a_person(herbs):
@@ -57,10 +57,10 @@ def test_the_summary_for_a_person(herbs):
     result = run("fit", "--model=naive", folder / "herbs.csv", "-t", "herb", "--folds", "5")
     assert result.exit_code == 0
     for text in (
-        "2,000 rows counted",
+        "2,000 rows",
         "lavender",
         "height_cm",
-        "left out",
+        "not used",
         "Cross-validated, 5 folds",
         "accuracy",
         "Next",
@@ -120,9 +120,9 @@ def test_evaluate_a_model_and_by_cross_validation(herbs):
         "--drop",
         "plant_id",
     )
-    assert scored["accuracy"]["value"] == pytest.approx(crossed["accuracy"]["value"], abs=0.02)
+    assert scored["metrics"]["accuracy"]["value"] == pytest.approx(crossed["metrics"]["accuracy"]["value"], abs=0.02)
     assert crossed["folds"] == 4
-    assert crossed["accuracy"]["fold_sd"] > 0
+    assert crossed["metrics"]["accuracy"]["fold_sd"] > 0
     assert sum(map(sum, crossed["confusion"])) == 2000
 
 
@@ -133,11 +133,11 @@ def test_show_prints_the_conditional_tables(herbs):
     assert "soil" in shown
     facts = ask("show", folder / "herbs.candide")
     soil = next(c for c in facts["columns"] if c["column"] == "soil")
-    assert [sum(values) for values in zip(*soil["given"].values(), strict=True)] == pytest.approx([1, 1, 1])
+    assert [sum(values) for values in zip(*soil["conditionals"].values(), strict=True)] == pytest.approx([1, 1, 1])
 
 
 def test_demo_and_doctor():
-    assert ask("demo", "--rows", "400")["accuracy"] > 0.8
+    assert ask("demo", "--rows", "400")["scores"]["metrics"]["accuracy"]["value"] > 0.8
     assert "plants" in run("demo", "--rows", "400").output
     assert ask("doctor")["kernels"].split()[0] in ("avx2", "baseline", "numpy")
 

@@ -99,12 +99,12 @@ def test_for_a_person(garden):
     [facts] = ask("explain", garden / "m.candide", garden / "plants.parquet", "--row", 2)
     assert f"{facts['prediction']}, p > 0.9999; then {facts['runner_up']}, p < 0.0001" in shown  # neither 0 nor 1
     assert f"labelled {HERBS[1]}" in shown
-    at = lines.index(["column", "value", "nats"])
+    at = lines.index(["column", "value", "log-odds"])
     assert [line[0] for line in lines[at + 1 : at + 6]] == [one["column"] for one in facts["contributions"]]
     assert [float(line[-1]) for line in lines[at + 1 : at + 6]] == [
         round(c["log_odds"], 3) for c in facts["contributions"]
     ]
-    assert ["together", f"{facts['log_odds']:+.3f}"] in lines
+    assert ["total", f"{facts['log_odds']:+.3f}"] in lines
 
 
 def test_a_model_without_counts_explains_the_same(garden, tmp_path):
@@ -215,10 +215,10 @@ def test_words_are_shown_and_told(tmp_path):
     assert [word["word"] for word in column["words"]] == ["prize", "now"]
     assert sum(word["log_odds"] for word in column["words"]) == pytest.approx(column["log_odds"])
     shown = run("explain", tmp_path / "m", tmp_path / "m.parquet", "--row", 5).output.split()
-    assert shown[shown.index("prize", shown.index("term")) :][:3] == [
+    assert shown[shown.index("prize", shown.index("word")) :][:3] == [
         "prize",
         "3",
-        f"{column['words'][0]['weight']:+.3f}",
+        f"{column['words'][0]['log_odds']:+.3f}",
     ]
 
 

@@ -157,7 +157,7 @@ def test_a_label_mistyped_is_named_as_a_new_class(tmp_path):
     assert "new class 'elm' (2 rows)\n" in result.output
     (tmp_path / "more.csv").write_text("w,y\n1.5,Iris-Setosa\n1.5,elm\n")
     facts = ask("update", path, tmp_path / "more.csv")
-    assert [(new["class"], new["rows"]) for new in facts["new_classes"]] == [("Iris-Setosa", 1.0)]
+    assert [(new["label"], new["weight"]) for new in facts["new_classes"]] == [("Iris-Setosa", 1.0)]
     assert facts["new_classes"][0]["did_you_mean"].casefold() == "iris-setosa"
     assert ask("forget", path, tmp_path / "more.csv")["new_classes"] == []
 
@@ -169,7 +169,7 @@ def test_a_model_without_rows_says_so(tmp_path):
     assert "has no rows left" in facts["notes"][0]
     for command in ("predict", "evaluate", "explain"):
         assert "no rows left" in str(run(command, path, tmp_path / "rows.csv").exception)
-    assert ask("show", path)["classes"] == {}
+    assert ask("show", path)["classes"] == []
     assert ask("update", path, tmp_path / "rows.csv")["rows_in_model"] > 0
 
 
@@ -177,7 +177,7 @@ def test_one_row_is_one_row(tmp_path):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "one.csv").write_text("age,job,y\n30,cook,no\n")
     assert "1 row counted into" in run("update", path, tmp_path / "one.csv").output
-    assert "Scored on 1 row " in run("evaluate", path, tmp_path / "one.csv").output
+    assert "Evaluated on 1 row " in run("evaluate", path, tmp_path / "one.csv").output
     assert "1 row scored into" in run("predict", path, tmp_path / "one.csv", "-o", tmp_path / "out.csv").output
 
 
@@ -188,8 +188,8 @@ def test_json_has_no_nan(tmp_path):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "no.csv").write_text("age,job,y\n30,cook,no\n33,cook,no\n")
     facts = ask("evaluate", path, tmp_path / "no.csv")
-    assert facts["auc"]["value"] is None
-    assert facts["accuracy"]["value"] == 1.0
+    assert facts["metrics"]["auc"]["value"] is None
+    assert facts["metrics"]["accuracy"]["value"] == 1.0
     apart = {"job": ["cook", "smith"], "car": ["van", "cab"]}
     cd.NaiveBayes(estimate="mle").fit(apart, ["a", "b"]).save(tmp_path / "s.candide")
     (tmp_path / "odd.csv").write_text("job,car\ncook,cab\n")  # impossible
@@ -200,7 +200,8 @@ def test_the_baseline_is_that_of_the_class_shares(herbs, tmp_path):
     rows = pyarrow.csv.read_csv(herbs / "herbs.csv").to_pandas()
     test = rows.sample(200, random_state=1, weights=np.where(rows.herb == "sage", 3.0, 1.0))
     test.to_csv(tmp_path / "test.csv", index=False)
-    found = ask("evaluate", herbs / "herbs.candide", tmp_path / "test.csv")["baseline"]
+    facts = ask("evaluate", herbs / "herbs.candide", tmp_path / "test.csv")
+    found = {name: metric["baseline"] for name, metric in facts["metrics"].items()}
     dummy = DummyClassifier(strategy="prior").fit(rows, rows.herb)
     p = dummy.predict_proba(test)
     assert found["accuracy"] == accuracy_score(test.herb, dummy.predict(test))
@@ -216,7 +217,7 @@ def test_probabilities_worse_than_none_are_remarked(herbs, tmp_path):
     rows = pa.table({**{f"copy{i}": same for i in range(30)}, "kind": pa.array(y).cast(pa.string())})
     pq.write_table(rows, tmp_path / "same.parquet")
     facts = ask("evaluate", "--model=naive", tmp_path / "same.parquet", "-t", "kind", "--folds", 4)
-    assert facts["log_loss"]["value"] > facts["baseline"]["log_loss"]
+    assert facts["metrics"]["log_loss"]["value"] > facts["metrics"]["log_loss"]["baseline"]
     assert "worse than" in facts["notes"][-1]  # after the copies
     assert (
         "note  the log loss"
@@ -262,7 +263,7 @@ def test_an_empty_column_is_noted(tmp_path):
     assert line.split()[1:] == ["categorical", "empty", "100.0%", "0.000"]
     shown = run("show", path).output
     assert "0 levels" not in output + shown
-    assert "column 'void' is empty: no row has a value, so it tells nothing" in ask("show", path)["notes"]
+    assert "column 'void' is empty: no row has a value, so it is not used" in ask("show", path)["notes"]
 
 
 def test_strengths_are_those_of_the_priors_of_the_model(herbs, tmp_path):
@@ -287,12 +288,14 @@ def test_columns_given_the_class_come_strongest_first_with_mean_and_deviation(he
     assert names != ["height_cm", "leaf_mm", "flowers", "soil", "scented"]
     leaf = facts["columns"][0]
     rows = pyarrow.csv.read_csv(herbs / "herbs.csv").to_pandas().groupby("herb")["leaf_mm"]
-    assert list(leaf["given"])[:2] == ["mean", "sd"]
-    df, loc, scale = (np.array(leaf["given"][name]) for name in ("df", "loc", "scale"))
-    assert leaf["given"]["mean"] == pytest.approx(loc.tolist())  # of the law that scores
-    assert leaf["given"]["sd"] == pytest.approx((scale * np.sqrt(df / (df - 2))).tolist())
-    assert leaf["given"]["mean"] == pytest.approx(rows.mean().tolist(), rel=1e-3)  # which is near to that of the rows
-    assert leaf["given"]["sd"] == pytest.approx(rows.std(ddof=0).tolist(), rel=0.03)
+    assert list(leaf["conditionals"])[:2] == ["mean", "sd"]
+    df, loc, scale = (np.array(leaf["conditionals"][name]) for name in ("df", "loc", "scale"))
+    assert leaf["conditionals"]["mean"] == pytest.approx(loc.tolist())  # of the law that scores
+    assert leaf["conditionals"]["sd"] == pytest.approx((scale * np.sqrt(df / (df - 2))).tolist())
+    assert leaf["conditionals"]["mean"] == pytest.approx(
+        rows.mean().tolist(), rel=1e-3
+    )  # which is near to that of the rows
+    assert leaf["conditionals"]["sd"] == pytest.approx(rows.std(ddof=0).tolist(), rel=0.03)
     shown = run("show", herbs / "herbs.candide").output
     after = shown.partition("leaf_mm gaussian, given the class")[2].splitlines()[2:5]
     assert [line.split()[0] for line in after] == ["mean", "sd", "df"]
@@ -301,7 +304,7 @@ def test_columns_given_the_class_come_strongest_first_with_mean_and_deviation(he
 
 def test_without_counts_mean_and_deviation_are_those_of_the_distribution(tmp_path):
     cd.NaiveBayes().fit({"a": [1.0, 2.0, 4.0, 7.0, 9.0, 9.5]}, [0, 0, 0, 1, 1, 1]).save(tmp_path / "m", detail="score")
-    given = ask("show", tmp_path / "m")["columns"][0]["given"]
+    given = ask("show", tmp_path / "m")["columns"][0]["conditionals"]
     assert given["mean"] == given["loc"]
     df, scale = np.array(given["df"]), np.array(given["scale"])
     assert given["sd"] == pytest.approx((scale * np.sqrt(df / (df - 2))).tolist())
@@ -317,21 +320,22 @@ def test_no_table_is_wider_than_the_terminal_and_no_row_takes_two_lines(herbs, w
     assert max(map(len, output.splitlines())) <= width
     names = ["leaf_mm", "height_cm", "flowers", "soil", "scented"]
     by_title = {title: lines for title, *lines in tables}
-    scores = next(lines for title, lines in by_title.items() if title.startswith("How much each column"))
+    scores = next(lines for title, lines in by_title.items() if title.startswith("Association with"))
     assert {line.split()[0] for line in scores[1:]} == set(names)
     assert len(scores) == 6
     heads = scores[0].split()
     assert ("event" in heads) == (width >= 80)
     assert heads[-1] == "p"
     for name in names:
-        assert any(title.startswith(name) and title.endswith(", given the class") for title in by_title)
+        assert any(title.startswith(name) and title.endswith(", given the class)") for title in by_title)
 
 
 def test_a_name_of_two_lines_has_one_row():
-    from candide.report.terminal import layout
+    from candide.report import terminal
+    from candide.report.records import Table
 
-    console = layout.Console(width=80, record=True, file=io.StringIO())
-    console.print(layout.TextTable("1 row", "column", "a\nb", rows=[["two\nlines", "1"]]))
+    console = terminal.Console(width=80, record=True, file=io.StringIO())
+    console.print(terminal.FittedTable(Table.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
     assert [line.split() for line in console.export_text().splitlines()[1:]] == [
         ["column", "a", "b"],
         ["two", "lines", "1"],
@@ -339,15 +343,16 @@ def test_a_name_of_two_lines_has_one_row():
 
 
 def test_scored_rows_keep_the_prediction_where_there_is_no_room():
-    from candide.report.terminal import layout
+    from candide.report import terminal
+    from candide.report.records import Column, Table
 
     names = ["id", *(f"kept{i}" for i in range(9)), "prediction", "p_no", "p_yes", "log_density"]
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
-    sheet = layout.TextTable("1 row", *names, text_columns=["prediction"], required_columns=names[10:], rows=rows)
-    console = layout.Console(width=80, record=True, file=io.StringIO())
-    console.print(sheet)
+    columns = [Column(name, "", is_text=name == "prediction", is_required=name in names[10:]) for name in names]
+    console = terminal.Console(width=80, record=True, file=io.StringIO())
+    console.print(terminal.FittedTable(Table("1 row", columns, rows)))
     title, heads, cells = console.export_text().splitlines()
-    assert title == "1 row (6 more columns without room)"
+    assert title == "1 row (6 more columns not shown)"
     assert heads.split() == ["id", "kept0", "kept1", "kept2", *names[10:]]
     assert cells.split() == ["17", *["something"] * 3, *rows[0][10:]]
 
@@ -361,9 +366,9 @@ def test_classes_without_room_are_counted(tmp_path):
     )
     output = run("show", tmp_path / "m.candide", width=60).output
     assert max(map(len, output.splitlines())) <= 60
-    [title] = [line for line in output.splitlines() if line.startswith("x categorical")]
+    [title] = [line for line in output.splitlines() if line.startswith("x (categorical")]
     shown = output.partition(title)[2].splitlines()[1].split("…")
-    assert f"({9 - len(shown) + 1} more columns without room)" in title
+    assert f"({9 - len(shown) + 1} more columns not shown)" in title
 
 
 # Files and settings.

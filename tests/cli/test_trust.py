@@ -34,13 +34,17 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
         ("class prior", "baseline_metrics"),
     ):
         assert f"{who} {' '.join(f'{found[of][name]:.3f}' for name in ('accuracy', 'auc', 'log_loss'))}" in text
-    assert f"right in {formatting.format_percent(found['model_metrics']['accuracy'])} of the rows held out" in text
+    assert f"Held-out accuracy {formatting.format_percent(found['model_metrics']['accuracy'])}." in text
     assert "3-fold cross-validation on 400 rows" in text
 
 
 @pytest.mark.parametrize(
     ("own", "plain", "verdict"),
-    [(0.3, 0.4, "better than those of naive Bayes"), (0.4, 0.3, "--model naive"), (0.7, 0.8, "no more than the class")],
+    [
+        (0.3, 0.4, "lower than that of naive Bayes"),
+        (0.4, 0.3, "--model naive"),
+        (0.7, 0.8, "no better than that of the class prior"),
+    ],
 )
 def test_and_what_that_is_worth(own, plain, verdict):
     each = ({"accuracy": 0.8, "auc": 0.9, "log_loss": loss} for loss in (own, plain, 0.6))
@@ -64,17 +68,17 @@ def test_what_metrics_mean_fits_an_ordinary_terminal(herbs):
 
 @pytest.mark.parametrize("typed", [["--model", "bayes", "--quick"], ["--model", "naive"]])
 def test_or_nothing_of_it(herbs, typed):
-    assert "held_out" not in ask("fit", herbs, "-t", "herb", *typed)
-    assert "Heard" not in run("fit", herbs, "-t", "herb", *typed).output
+    assert ask("fit", herbs, "-t", "herb", *typed)["held_out"] is None
+    assert "Held-out" not in run("fit", herbs, "-t", "herb", *typed).output
 
 
 def test_a_weighted_model_is_cross_validated(herbs):
     folds = ask("evaluate", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")
-    fitted = ask("fit", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")["cross_validation"]
+    fitted = ask("fit", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")["validation"]
     assert folds["log_loss"] == fitted["log_loss"]
     assert folds["weighted_auc"]["value"] > 0.9
     wanted = cross_validate(str(herbs), "herb", model="bayes", folds=3).total.log_loss
-    assert folds["log_loss"]["value"] == pytest.approx(wanted, rel=1e-12)
+    assert folds["metrics"]["log_loss"]["value"] == pytest.approx(wanted, rel=1e-12)
 
 
 def test_a_calibrated_model_is_kept_and_not_cross_validated(herbs, tmp_path):
@@ -82,7 +86,7 @@ def test_a_calibrated_model_is_kept_and_not_cross_validated(herbs, tmp_path):
         "fit", herbs, "-t", "herb", "--model", "bayes", "--calibration", "logistic", "-o", tmp_path / "m.candide"
     )
     assert found["held_out"]["model_metrics"]["log_loss"] > 0
-    assert ask("evaluate", tmp_path / "m.candide", herbs)["accuracy"]["value"] > 0.9
+    assert ask("evaluate", tmp_path / "m.candide", herbs)["metrics"]["accuracy"]["value"] > 0.9
     refused = run("fit", herbs, "-t", "herb", "--model", "bayes", "--calibration", "logistic", "--folds", "3")
     assert refused.exit_code == 1
     assert refused.exception.value == 3
@@ -97,6 +101,6 @@ def test_a_prior_unlike_the_rows_is_named_and_no_column_is_blamed(tmp_path):
     )
     for command in (["evaluate", path, "--target", "y"], ["evaluate", path, "--target", "y", "--model", "naive"]):
         notes = " ".join(ask(*command, "--class-prior", "uniform")["notes"])
-        assert "the class prior gives" in notes, notes
-        assert "columns that tell the same" not in notes
+        assert "the class prior of" in notes, notes
+        assert "redundant columns" not in notes
         assert "uniform" not in notes

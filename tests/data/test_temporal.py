@@ -44,13 +44,13 @@ def test_rows_and_models_show_dates(data, tmp_path):
     lines = str(shown).splitlines()
     a = [day for day, y in zip(DAYS, ROWS["y"], strict=True) if y == "a"]
     mean = dt.date(1970, 1, 1) + dt.timedelta(days=sum((d - dt.date(1970, 1, 1)).days for d in a) / len(a) // 1)
-    at = next(i for i, line in enumerate(lines) if line.startswith("when gaussian"))
+    at = next(i for i, line in enumerate(lines) if line.startswith("when (gaussian"))
     assert lines[at + 2].split()[:2] == ["mean", str(mean)]
     assert "days" in lines[at + 3]
     assert "19," not in str(shown)  # no day is a number
     [facts] = [one for one in shown.to_dict()["columns"] if one["column"] == "when"]
-    assert facts["date"] is True
-    assert facts["given"]["mean"][0] == pytest.approx((mean - dt.date(1970, 1, 1)).days, abs=1)
+    assert facts["is_date"] is True
+    assert facts["conditionals"]["mean"][0] == pytest.approx((mean - dt.date(1970, 1, 1)).days, abs=1)
 
 
 def test_moves_of_dates_are_dates(data):

@@ -92,7 +92,7 @@ def test_the_command_line_models_columns_together(files):
     assert shown.exit_code == 0, shown.output
     assert "correlation with petal_width" in shown.output
     facts = json.loads(CliRunner().invoke(cli, ["show", model, "--json"]).output)
-    given = next(c["given"] for c in facts["columns"] if c["column"] == "petal_length")
+    given = next(c["conditionals"] for c in facts["columns"] if c["column"] == "petal_length")
     X = flowers().to_pandas()
     setosa = X[X["species"] == "setosa"][list(PETAL)].dropna()
     assert given["correlation with petal_width"][0] == pytest.approx(setosa.corr().iloc[0, 1], rel=1e-9)

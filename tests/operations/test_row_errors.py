@@ -31,7 +31,7 @@ def test_a_policy_changes_scores_and_not_the_baseline():
     fitted = operations.fit_model(ROWS, "herb", model="naive").fitted.with_policy({"abstain_below": 0.9})
     found = assess_model(fitted, operations.evaluate_rows(fitted, ROWS, "herb"))
     assert found.scores.policy_result.coverage == operations.evaluate(fitted, ROWS, "herb").coverage < 1
-    [right] = (one for one in found.scores.metrics if one.name == "accuracy")
+    right = found.scores.metrics["accuracy"]
     assert right.value == operations.evaluate(fitted, ROWS, "herb").accuracy
     assert right.baseline == max(np.mean(np.array(HERBS) == herb) for herb in fitted.labels.values)
     assert "left open if less sure than 0.9" in found.sentences[0]

@@ -159,7 +159,9 @@ def test_explain_as_the_estimator_does(models):
     for one, wanted in zip(told, explain_table(models["bayes"], columns), strict=True):
         assert one["prediction"] == wanted.prediction
         assert one["log_odds"] == pytest.approx(wanted.log_odds)
-        assert [c["log_odds"] for c in one["columns"]] == pytest.approx([c.log_odds for c in wanted.contributions])
+        assert [c["log_odds"] for c in one["contributions"]] == pytest.approx(
+            [c.log_odds for c in wanted.contributions]
+        )
     alone = ask(app(models["bayes"]), "/explain?by=column", {**rows[0], "kind": "oak"}).json
     assert {c["column"] for c in alone["columns"]} <= set(columns)
     assert alone["log_odds"] == pytest.approx(sum(c["log_odds"] for c in alone["columns"]) + alone["class_prior"])

@@ -98,7 +98,7 @@ def test_the_command(tmp_path):
     typed = ["adapt", str(tmp_path / "m.candide"), str(tmp_path / "new.parquet"), "-o", str(tmp_path / "n.candide")]
     text = CliRunner().invoke(cli, typed, catch_exceptions=False).output
     assert "n.candide" in text
-    assert "naive Bayes is too sure" in text
+    assert "naive Bayes is overconfident" in text
     facts = json.loads(CliRunner().invoke(cli, [*typed, "--json"], catch_exceptions=False).output)
     assert [one["label"] for one in facts["class_proportions"]] == list(KEYS)
     assert all(one["low"] <= one["after"] <= one["high"] for one in facts["class_proportions"])

@@ -152,11 +152,11 @@ def test_commands_decide_by_costs(file, tmp_path):
     facts = json.loads(run("evaluate", model, file, "--json"))
     truth = rows(1500)["y"]
     cost = sum(5 if b == "yes" else 1 for a, b in zip(given, truth, strict=True) if a != b)
-    assert facts["decided"]["total_cost"] == pytest.approx(cost)
-    assert facts["decided"]["mean_cost"] < facts["decided"]["baseline_cost"]
+    assert facts["policy_result"]["total_cost"] == pytest.approx(cost)
+    assert facts["policy_result"]["mean_cost"] < facts["policy_result"]["baseline_cost"]
     assert "costs" in run("evaluate", model, file)
     other = json.loads(run("evaluate", model, file, "--json", "--threshold", "0.5"))
-    assert other["decided"]["total_cost"] == pytest.approx(1500 * (1 - other["accuracy"]["value"]))
+    assert other["policy_result"]["total_cost"] == pytest.approx(1500 * (1 - other["metrics"]["accuracy"]["value"]))
 
 
 def test_a_threshold_is_chosen_and_kept(file, tmp_path):
@@ -165,13 +165,11 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     assert facts["chosen_threshold"]["recall"] == pytest.approx(0.9, abs=0.03)
     text = run("fit", file, "-t", "y", "--model", "naive", "--at-recall", "0.9", "-o", model)
     at, flat = facts["chosen_threshold"], " ".join(text.split())
-    assert (
-        f"from a probability of {at['threshold']:.4g} on; where each fold takes the one that the others choose" in flat
-    )
-    assert "Confusion, yes from what the other folds choose on" in text
+    assert f"when its probability is at least {at['threshold']:.4g}. With thresholds chosen on the other folds" in flat
+    assert "Confusion matrix, threshold of yes chosen on the other folds" in text
     own = sum(facts["confusion"][1])
-    assert text.split("Confusion, yes")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
-    assert "Confusion, most probable class" in text
+    assert text.split("Confusion matrix, threshold")[1].splitlines()[3].split()[-1] == f"{at['recall'] * own:.0f}"
+    assert "Confusion matrix, most probable class" in text
     assert cd.load(model).fitted_.policy.threshold == pytest.approx(facts["chosen_threshold"]["threshold"])
     assert evaluate.evaluate(model, file).class_scores(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
 
@@ -180,7 +178,7 @@ def test_a_threshold_near_1_is_not_said_to_be_1():
     from candide.metrics.curves import make_threshold
     from candide.report.summary.scores import describe_chosen_threshold
 
-    for threshold, said in ((1 - 1e-7, "of 0.9999999 on"), (1.0, "nearly 1 on"), (0.25, "0.25 on")):
+    for threshold, said in ((1 - 1e-7, "least 0.9999999."), (1.0, "nearly 1."), (0.25, "0.25.")):
         assert said in describe_chosen_threshold(make_threshold("yes", threshold, 1, 1, 2, 2))
     sure = cd.Policy(threshold=1.0, positive="yes", log_odds=50.0)
     assert sure.describe(LABELS) == "'yes' from a probability of nearly 1 on"
@@ -217,12 +215,12 @@ def test_doubt_leaves_rows_open(file, tmp_path):
     run("predict", model, file, "-o", out, "--abstain-below", "0.9")
     given = [row["prediction"] for row in csv.DictReader(out.open())]
     facts = json.loads(run("evaluate", model, file, "--abstain-below", "0.9", "--json"))
-    assert facts["decided"]["coverage"] == pytest.approx(sum(map(bool, given)) / 1500)
+    assert facts["policy_result"]["coverage"] == pytest.approx(sum(map(bool, given)) / 1500)
     plain = json.loads(run("evaluate", model, file, "--json"))
     [line] = [one for one in plain["curves"] if one["name"] == "coverage"]
-    at = np.interp(facts["decided"]["coverage"], line["x"], line["y"])
-    assert facts["accuracy"]["value"] == pytest.approx(at, abs=0.01)
-    assert line["y"][-1] == pytest.approx(plain["accuracy"]["value"])
+    at = np.interp(facts["policy_result"]["coverage"], line["x"], line["y"])
+    assert facts["metrics"]["accuracy"]["value"] == pytest.approx(at, abs=0.01)
+    assert line["y"][-1] == pytest.approx(plain["metrics"]["accuracy"]["value"])
 
 
 def test_other_shares_on_the_command_line(file, tmp_path):
@@ -234,7 +232,10 @@ def test_other_shares_on_the_command_line(file, tmp_path):
     wanted = plain.with_policy(class_prior={"yes": 0.02, "no": 0.98}).predict_proba({k: rows(1500)[k] for k in "xz"})
     assert p == pytest.approx(wanted[:, 1], abs=1e-9)
     rare = json.loads(run("evaluate", model, file, "--json", "--class-prior", "yes=.02,no=.98"))
-    assert rare["log_loss"]["value"] > json.loads(run("evaluate", model, file, "--json"))["log_loss"]["value"]
+    assert (
+        rare["metrics"]["log_loss"]["value"]
+        > json.loads(run("evaluate", model, file, "--json"))["metrics"]["log_loss"]["value"]
+    )
     fitted = tmp_path / "f.candide"
     run("fit", file, "-t", "y", "--model", "naive", "--class-prior", "yes=.02,no=.98", "-o", fitted)
     assert cd.load(fitted).fitted_.settings.class_prior == {"yes": 0.02, "no": 0.98}

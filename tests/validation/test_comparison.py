@@ -77,7 +77,7 @@ def test_a_fold_without_a_metric_is_left_out():
 
 def test_the_command(file):
     found = CliRunner().invoke(cli, ["compare", file, "-t", "herb", "--folds", "3"], catch_exceptions=False)
-    assert "bayes less naive" in found.output
+    assert "bayes minus naive" in found.output
     typed = ["compare", file, "-t", "herb", "--folds", "3", "--json", "--try", "--model naive --drop soil"]
     found = CliRunner().invoke(cli, [*typed, "--model", "naive"], catch_exceptions=False)
     facts = json.loads(found.output)
