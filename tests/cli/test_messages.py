@@ -297,7 +297,7 @@ def test_columns_given_the_class_come_strongest_first_with_mean_and_deviation(he
     )  # which is near to that of the rows
     assert leaf["conditionals"]["sd"] == pytest.approx(rows.std(ddof=0).tolist(), rel=0.03)
     shown = run("show", herbs / "herbs.candide").output
-    after = shown.partition("leaf_mm gaussian, given the class")[2].splitlines()[2:5]
+    after = shown.partition("leaf_mm (gaussian, given the class)")[2].splitlines()[2:5]
     assert [line.split()[0] for line in after] == ["mean", "sd", "df"]
     assert [line.split()[0] for line in shown.splitlines() if "given the class" in line] == names
 

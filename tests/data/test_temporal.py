@@ -102,7 +102,7 @@ def test_a_fit_keeps_where_the_model_came_from(tmp_path, monkeypatch):
     run("fit", "--model=naive", "rows.parquet", "-t", "y", "--drop", "size", "-o", "m.candide", "--model", "naive")
     assert (tmp_path / "m.candide").read_bytes() == before
     run("update", "m.candide", "rows.parquet")
-    assert "120 rows counted" in run("show", "m.candide")
+    assert "120 rows;" in run("show", "m.candide")
     assert "changed since" in " ".join(run("show", "m.candide").replace("│", " ").split())
     run("forget", "m.candide", "rows.parquet")
     assert (tmp_path / "m.candide").read_bytes() == before

@@ -163,5 +163,5 @@ def test_explain_as_the_estimator_does(models):
             [c.log_odds for c in wanted.contributions]
         )
     alone = ask(app(models["bayes"]), "/explain?by=column", {**rows[0], "kind": "oak"}).json
-    assert {c["column"] for c in alone["columns"]} <= set(columns)
-    assert alone["log_odds"] == pytest.approx(sum(c["log_odds"] for c in alone["columns"]) + alone["class_prior"])
+    assert {c["column"] for c in alone["contributions"]} <= set(columns)
+    assert alone["log_odds"] == pytest.approx(sum(c["log_odds"] for c in alone["contributions"]) + alone["class_prior"])

@@ -162,7 +162,8 @@ class Summary:
             yield Paragraph(self.headline, frame=self.frame)
         for one in fields(self):  # type: ignore[arg-type]
             value = getattr(self, one.name)
-            if value and "sections" in one.metadata and (not names or one.name in names):
+            is_shown = "sections" in one.metadata and (value or one.metadata.get("when_empty"))
+            if is_shown and (not names or one.name in names):
                 yield from one.metadata["sections"](self, value)
 
     def to_dict(self) -> dict[str, Any]:

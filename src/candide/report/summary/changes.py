@@ -35,7 +35,7 @@ def _changes(title: str, name: Any, change: Any) -> dict[str, Any]:
         how = Column("change", lambda one: change(diff, one), is_text=True)
         return [Table.from_records(f"{title} by surprise", [first, how, *_CHANGE_COLUMNS], shown)]
 
-    return section(build)
+    return {**section(build), "when_empty": True}
 
 
 def _format_change(diff: "DiffSummary", change: Any) -> str:
