@@ -76,7 +76,7 @@ def test_a_weighted_model_is_cross_validated(herbs):
     folds = ask("evaluate", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")
     fitted = ask("fit", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")["validation"]
     assert folds["metrics"]["log_loss"] == fitted["metrics"]["log_loss"]
-    assert folds["weighted_auc"]["value"] > 0.9
+    assert folds["metrics"]["weighted_auc"]["value"] > 0.9
     wanted = cross_validate(str(herbs), "herb", model="bayes", folds=3).total.log_loss
     assert folds["metrics"]["log_loss"]["value"] == pytest.approx(wanted, rel=1e-12)
 
