@@ -332,10 +332,10 @@ def test_no_table_is_wider_than_the_terminal_and_no_row_takes_two_lines(herbs, w
 
 def test_a_name_of_two_lines_has_one_row():
     from candide.report import terminal
-    from candide.report.records import Table
+    from candide.report.records import TableSection
 
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.FittedTable(Table.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
+    console.print(terminal.FittedTable(TableSection.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
     assert [line.split() for line in console.export_text().splitlines()[1:]] == [
         ["column", "a", "b"],
         ["two", "lines", "1"],
@@ -344,13 +344,13 @@ def test_a_name_of_two_lines_has_one_row():
 
 def test_scored_rows_keep_the_prediction_where_there_is_no_room():
     from candide.report import terminal
-    from candide.report.records import Column, Table
+    from candide.report.records import Column, TableSection
 
     names = ["id", *(f"kept{i}" for i in range(9)), "prediction", "p_no", "p_yes", "log_density"]
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
     columns = [Column(name, "", is_text=name == "prediction", is_required=name in names[10:]) for name in names]
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.FittedTable(Table("1 row", columns, rows)))
+    console.print(terminal.FittedTable(TableSection("1 row", columns, rows)))
     title, heads, cells = console.export_text().splitlines()
     assert title == "1 row (6 more columns not shown)"
     assert heads.split() == ["id", "kept0", "kept1", "kept2", *names[10:]]

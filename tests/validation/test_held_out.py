@@ -20,7 +20,7 @@ from candide.model.model import Model
 from candide.model.plan import make_plan
 from candide.model.settings import Settings, default_settings
 from candide.operations.fit import fit_model
-from candide.report.summary.scores import HeldOutSummary
+from candide.report.summary.validation import HeldOutSummary
 from candide.validation.held_out import _match_proportions, _proportion_weights, can_subtract_folds, score_held_out
 
 

@@ -77,7 +77,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableSection:
     """A title over rows of cells; ``hint`` stands beside the title, ``totals`` below the rows."""
 
     title: str
@@ -89,7 +89,7 @@ class Table:
     n_more: int = 0  # rows that are left out
 
     @classmethod
-    def from_records(cls, title: str, columns: Sequence[Column], records: Sequence[Any], **how: Any) -> "Table":
+    def from_records(cls, title: str, columns: Sequence[Column], records: Sequence[Any], **how: Any) -> "TableSection":
         """Build a table of the first records; columns without any value are left out."""
         first = list(records)[:MAX_TABLE_ROWS]
         shown, rows = table_rows(columns, first)
@@ -97,13 +97,15 @@ class Table:
         return cls(title, shown, rows, styles=styles, **{"n_more": len(records) - len(first), **how})
 
     @classmethod
-    def from_cells(cls, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], **how: Any) -> "Table":
+    def from_cells(
+        cls, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], **how: Any
+    ) -> "TableSection":
         """Build a table of cells that are text already; the first column has the names of the rows."""
         columns = [Column(heading, "") for heading in headings]
         return cls(title, columns, rows[:MAX_TABLE_ROWS], n_more=max(len(rows) - MAX_TABLE_ROWS, 0), **how)
 
 
-Section = Paragraph | Literal | LabelledParagraphs | Commands | Document | Table
+Section = Paragraph | Literal | LabelledParagraphs | Commands | Document | TableSection
 
 
 def section(build: Callable[[Any, Any], Any]) -> dict[str, Any]:
@@ -124,7 +126,7 @@ def table(
     def build(record: Any, value: Any) -> Iterator[Section]:
         if when(value):
             named = _call(title, record), _call(hint, record)
-            yield Table.from_records(named[0], columns, tuple(rows(value)), hint=named[1])
+            yield TableSection.from_records(named[0], columns, tuple(rows(value)), hint=named[1])
             if text := _call(caption, record):
                 yield Paragraph(text, "dim")
 
@@ -184,7 +186,7 @@ class Summary:
 
 
 def _section_html(shown: Section) -> str:
-    if isinstance(shown, Table):
+    if isinstance(shown, TableSection):
         n_text = next((i for i, column in enumerate(shown.columns) if i and not column.is_text), len(shown.columns))
         rows = [[column.heading for column in shown.columns], *shown.rows, *shown.totals]
         more = f"... and {shown.n_more:,} more" if shown.n_more else ""
@@ -202,5 +204,5 @@ def _section_html(shown: Section) -> str:
 
 __all__ = [
     "INTERNAL", "MAX_TABLE_ROWS", "Column", "Commands", "Document", "LabelledParagraphs", "Literal", "Paragraph", "Section",
-    "Summary", "Table", "field", "notes", "paragraph", "section", "table",
+    "Summary", "TableSection", "field", "notes", "paragraph", "section", "table",
 ]  # fmt: skip

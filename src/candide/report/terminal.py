@@ -3,7 +3,7 @@
 >>> from candide.formatting import Column
 >>> columns = [Column("herb", ""), Column("soil", "", is_text=True, is_optional=True), Column("weight", "")]
 >>> rows = [["lavender", "chalk and sand", "12"], ["thyme", "sand", "3"]]
->>> Console(width=22).print(FittedTable(Table("Herbs", columns, rows)))
+>>> Console(width=22).print(FittedTable(TableSection("Herbs", columns, rows)))
 Herbs
 herb      weight
 lavender      12
@@ -27,7 +27,7 @@ from rich.text import Text
 
 from candide import formatting
 from candide.explain.highlight import shorten_highlights
-from candide.report.records import Commands, Document, LabelledParagraphs, Literal, Paragraph, Section, Table
+from candide.report.records import Commands, Document, LabelledParagraphs, Literal, Paragraph, Section, TableSection
 
 _WIDTH = 110  # columns of what is written to a file or a pipe
 _CUT_POSITIONS = (
@@ -107,7 +107,7 @@ def _(shown: Commands) -> RenderableType:
 
 
 @render_section.register
-def _(shown: Table) -> RenderableType:
+def _(shown: TableSection) -> RenderableType:
     return FittedTable(shown)
 
 
@@ -190,7 +190,7 @@ class FittedTable:
     differ after they are cut.
     """
 
-    def __init__(self, shown: Table):
+    def __init__(self, shown: TableSection):
         self.shown, self.columns = shown, shown.columns
         rows = [*shown.rows, *([[f"and {shown.n_more:,} more"]] if shown.n_more else []), *shown.totals]
         self.headings = [_make_text(column.heading.replace("\n", " ")) for column in shown.columns]

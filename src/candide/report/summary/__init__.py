@@ -25,10 +25,8 @@ from candide.report.summary.changes import (
     summarize_reweight,
     summarize_update,
 )
-from candide.report.summary.columns import ColumnSummary
-from candide.report.summary.comparison import CompareSummary, DifferenceSummary, summarize_settings
+from candide.report.summary.columns import ClassSummary, ColumnSummary
 from candide.report.summary.models import (
-    ClassSummary,
     DemoSummary,
     FitSummary,
     ModelSummary,
@@ -48,12 +46,17 @@ from candide.report.summary.rows import (
 )
 from candide.report.summary.scores import (
     CurveSummary,
-    HeldOutSummary,
     MetricSummary,
     PolicySummary,
     ScoreSummary,
-    summarize_held_out,
     summarize_scores,
+)
+from candide.report.summary.validation import (
+    CompareSummary,
+    DifferenceSummary,
+    HeldOutSummary,
+    summarize_held_out,
+    summarize_settings,
 )
 
 __all__ = [

@@ -10,7 +10,7 @@ from candide.decisions.prior_shift import AdaptedModel
 from candide.explain.compare import ClassChange, ColumnChange, LevelChange, ModelComparison
 from candide.model.fitted import FittedModel
 from candide.operations.update import NewClass, UpdateResult
-from candide.report.records import INTERNAL, Column, Paragraph, Summary, Table, notes, paragraph, section, table
+from candide.report.records import INTERNAL, Column, Paragraph, Summary, TableSection, notes, paragraph, section, table
 from candide.weighted.reweight import stale_notes
 
 _MIN_SURPRISE = 0.05  # below it the surprise is 0.0 in print
@@ -33,7 +33,7 @@ def _changes(title: str, name: Any, change: Any) -> dict[str, Any]:
             return [Paragraph(f"{title}: no change beyond chance", "dim")]
         first = Column(title.lower(), lambda one: name(diff, one))
         how = Column("change", lambda one: change(diff, one), is_text=True)
-        return [Table.from_records(f"{title} by surprise", [first, how, *_CHANGE_COLUMNS], shown)]
+        return [TableSection.from_records(f"{title} by surprise", [first, how, *_CHANGE_COLUMNS], shown)]
 
     return {**section(build), "when_empty": True}
 

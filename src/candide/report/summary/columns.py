@@ -1,4 +1,4 @@
-"""Columns: what was counted of each, how important it is, how it is distributed given the class, and its total effect.
+"""Classes and columns: what was counted of each, how important a column is, how it is distributed given the class, and its total effect.
 
 >>> from candide.demo import garden
 >>> fitted = FittedModel(garden())
@@ -23,10 +23,36 @@ from candide.explain.axes import TermAxis
 from candide.explain.effects import Effects
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
-from candide.report.records import INTERNAL, Column, Table
+from candide.report.records import INTERNAL, Column, TableSection
 
 _LOCATION_PARAMETERS = ("loc", "scale")  # of Student's t, which the mean and the deviation stand for
 _MAX_CLASS_COLUMNS = 8  # classes side by side; more stand one below another where that is shorter
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """A class, its proportion of the rows and, where counts are kept, their weight."""
+
+    label: Any
+    proportion: float
+    weight: float | None = None
+    intercept: float | None = None  # of a weighted model, in log-odds
+
+
+CLASS_TABLE = (
+    Column("class", "label", formatting.format_label),
+    Column("rows", "weight", formatting.format_weight),
+    Column("proportion", "proportion", ".1%"),
+    Column("intercept", "intercept", "+.3f"),
+)
+
+
+def summarize_classes(fitted: FittedModel) -> tuple[ClassSummary, ...]:
+    """Return the classes with their proportions; their weights too where counts are kept."""
+    labels, proportions = fitted.labels.values, fitted.class_proportions.tolist()
+    weights = fitted.counts.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
+    intercepts = [None] * len(labels) if fitted.term_weights is None else fitted.term_weights.bias.tolist()
+    return tuple(map(ClassSummary, labels, proportions, weights, intercepts))
 
 
 @dataclass(frozen=True)
@@ -83,18 +109,18 @@ def column_rows(columns: Sequence[ColumnSummary]) -> Iterator[ColumnSummary]:
         yield column
 
 
-def conditional_table(column: ColumnSummary, labels: Sequence[Any]) -> Table:
+def conditional_table(column: ColumnSummary, labels: Sequence[Any]) -> TableSection:
     """Return a table of one column given the class."""
     title, hint = str(column.column), f"{column.event}, {column.conditional_title}"
     if not column.conditionals:
-        return Table(title, [Column("", "")], [], hint=f"{hint}: empty")
+        return TableSection(title, [Column("", "")], [], hint=f"{hint}: empty")
     values = {name: v for name, v in column.conditionals.items() if name not in column.hidden_conditionals}
     names = [formatting.format_label(label) for label in labels]
     cells = [[formatting.format_parameter(name, v, column.is_date) for v in row] for name, row in values.items()]
     if len(names) > _MAX_CLASS_COLUMNS >= len(values):
         rows = [[label, *(row[c] for row in cells)] for c, label in enumerate(names)]
-        return Table.from_cells(title, ["", *values], rows, hint=hint)
-    return Table.from_cells(
+        return TableSection.from_cells(title, ["", *values], rows, hint=hint)
+    return TableSection.from_cells(
         title, ["", *names], [[name, *row] for name, row in zip(values, cells, strict=True)], hint=hint
     )
 

@@ -24,7 +24,6 @@ from candide.model.fitted import FittedModel
 from candide.report.records import (
     INTERNAL,
     MAX_TABLE_ROWS,
-    Column,
     Commands,
     LabelledParagraphs,
     Paragraph,
@@ -35,19 +34,23 @@ from candide.report.records import (
     table,
 )
 from candide.report.summary.columns import (
+    CLASS_TABLE,
     COLUMN_TABLE,
     EFFECT_TABLE,
+    ClassSummary,
     ColumnSummary,
     EffectSummary,
     column_notes,
     column_rows,
     conditional_table,
     sort_by_importance,
+    summarize_classes,
     summarize_conditionals,
     summarize_counted_columns,
     summarize_effects,
 )
-from candide.report.summary.scores import HeldOutSummary, ScoreSummary, summarize_held_out, summarize_scores
+from candide.report.summary.scores import ScoreSummary, summarize_scores
+from candide.report.summary.validation import HeldOutSummary, summarize_held_out
 from candide.store.models import ModelLike, load_fitted
 from candide.weighted.reweight import stale_notes
 
@@ -57,24 +60,6 @@ _TERM_CAPTION = "weight: 1 is the weight of a column in naive Bayes; importance:
 _OWN_TERM_CAPTION = (
     "own term: what a column contributes beside its joint terms; a negative weight corrects these. "
     "The total effect of the column is listed above."
-)
-
-
-@dataclass(frozen=True)
-class ClassSummary:
-    """A class, its proportion of the rows and, where counts are kept, their weight."""
-
-    label: Any
-    proportion: float
-    weight: float | None = None
-    intercept: float | None = None  # of a weighted model, in log-odds
-
-
-CLASS_TABLE = (
-    Column("class", "label", formatting.format_label),
-    Column("rows", "weight", formatting.format_weight),
-    Column("proportion", "proportion", ".1%"),
-    Column("intercept", "intercept", "+.3f"),
 )
 
 
@@ -390,14 +375,6 @@ def summarize_demo(run: Any) -> DemoSummary:
     scores, rows = summarize_scores(fitted, run.scores), fitted.counts.n_rows
     columns = tuple(_column_order(_build_effects(fitted))(summarize_counted_columns(fitted)))
     return DemoSummary(rows + round(scores.rows), rows, summarize_classes(fitted), columns, scores)
-
-
-def summarize_classes(fitted: FittedModel) -> tuple[ClassSummary, ...]:
-    """Return the classes with their proportions; their weights too where counts are kept."""
-    labels, proportions = fitted.labels.values, fitted.class_proportions.tolist()
-    weights = fitted.counts.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
-    intercepts = [None] * len(labels) if fitted.term_weights is None else fitted.term_weights.bias.tolist()
-    return tuple(map(ClassSummary, labels, proportions, weights, intercepts))
 
 
 def render_model_html(title: str, fitted: FittedModel) -> str:

@@ -9,7 +9,7 @@ from candide.explain import words as text_words
 from candide.explain.decisions import Contribution, Decision
 from candide.explain.highlight import HighlightedText, highlight_document
 from candide.explain.words import DocumentWord
-from candide.report.records import INTERNAL, Column, Document, Paragraph, Section, Summary, Table, section, table
+from candide.report.records import INTERNAL, Column, Document, Paragraph, Section, Summary, TableSection, section, table
 from candide.store.models import ModelLike, load_fitted
 
 _MAX_ROWS, _MAX_WORDS = 20, 10  # predictions, and words of a document, on a terminal
@@ -46,7 +46,9 @@ class DecisionSummary(Summary):
         n_listed = min(len(decision.contributions), _MAX_CONTRIBUTIONS)
         totals = [*rows[n_listed:], ["total", "", formatting.format_log_odds(decision.log_odds)]]
         columns = [Column(decision.row_heading, ""), Column("value", "", is_text=True), Column("log-odds", "")]
-        yield Table(f"Contributions to {first}", columns, rows[:n_listed], hint=f"against {second}", totals=totals)
+        yield TableSection(
+            f"Contributions to {first}", columns, rows[:n_listed], hint=f"against {second}", totals=totals
+        )
         for contribution in decision.contributions:
             if contribution.words:
                 yield from _document_sections(contribution, first)
@@ -62,7 +64,7 @@ def _document_sections(contribution: Contribution, label: str) -> Iterator[Secti
     totals.append(("total", contribution.log_odds))
     cells = [[name, "", formatting.format_log_odds(value)] for name, value in totals]
     title = f"Words of {formatting.format_column(contribution.column)}"
-    yield Table.from_records(title, _WORD_TABLE, contribution.words[:_MAX_DOCUMENT_WORDS], totals=cells)
+    yield TableSection.from_records(title, _WORD_TABLE, contribution.words[:_MAX_DOCUMENT_WORDS], totals=cells)
     if any(piece.log_odds for piece in contribution.highlights):
         yield Document(contribution.highlights, label)
 
@@ -124,7 +126,7 @@ class RowsSummary(Summary):
             for name, text in zip(self.columns, is_text, strict=True)
         ]
         more = f", the first {len(self.first_rows)}" if self.rows > len(self.first_rows) else ""
-        yield Table(
+        yield TableSection(
             formatting.format_count(self.rows) + more,
             columns,
             [list(map(_format_cell, row)) for row in self.first_rows],

@@ -19,7 +19,6 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.decisions.thresholds import ThresholdChoice
-from candide.explain.terms import count_term_kinds, describe_term_counts, list_terms
 from candide.metrics.calibration import Calibration
 from candide.metrics.curves import MAX_POINTS, Curve, Threshold
 from candide.metrics.fold_bootstrap import MIN_FOLDS, resampled_intervals
@@ -28,9 +27,8 @@ from candide.metrics.scores import METRICS, ClassScore, Scores, fold_statistics,
 from candide.model.feature_selection import overstated_columns
 from candide.model.fitted import FittedModel
 from candide.model.policy import parse_class_proportions
-from candide.report.records import Column, Paragraph, Section, Summary, Table, notes, paragraph, section, table
+from candide.report.records import Column, Paragraph, Section, Summary, TableSection, notes, paragraph, section, table
 from candide.store.models import ModelLike, load_fitted
-from candide.validation.held_out import HeldOutScores
 
 HEADLINE_METRICS = ("accuracy", "auc", "log_loss")  # the metrics by which a fit is judged in one line
 _MAX_CURVE_CLASSES = 64  # classes whose curves are kept, those with the most rows
@@ -149,10 +147,10 @@ def _confusion_section(scores: "ScoreSummary", confusion: Any) -> Iterator[Secti
         yield _matrix(title, [formatting.format_label(label) for label in scores.labels], confusion)
 
 
-def _matrix(title: str, names: Sequence[str], counts: Sequence[Sequence[float]]) -> Table:
+def _matrix(title: str, names: Sequence[str], counts: Sequence[Sequence[float]]) -> TableSection:
     cells = [[formatting.format_weight(round(n, 6)) for n in row] for row in counts]
     rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
-    return Table.from_cells(title, ["true \\ predicted", *names], rows)
+    return TableSection.from_cells(title, ["true \\ predicted", *names], rows)
 
 
 def _scores_title(scores: "ScoreSummary") -> str:
@@ -201,60 +199,6 @@ class ScoreSummary(Summary):
     )  # true down, predicted across
     calibration: tuple[CalibrationBin, ...]
     curves: tuple[CurveSummary, ...]
-
-
-def _format_metric_name(name: str) -> str:
-    return name.replace("_", " ").replace("auc", "AUC")
-
-
-def _held_out_section(held_out: "HeldOutSummary", metrics: Mapping[str, float]) -> Iterator[Section]:
-    models = {
-        "this model": metrics,
-        "naive Bayes": held_out.naive_bayes_metrics,
-        "class prior": held_out.baseline_metrics,
-    }
-    rows = formatting.format_count(max(held_out.rows, held_out.total_rows))
-    rows = f"a sample of {held_out.rows:,} of {rows}" if held_out.rows < held_out.total_rows else rows
-    cells = [[name, *(f"{value:.3f}" for value in values.values())] for name, values in models.items()]
-    hint = f"{held_out.folds}-fold cross-validation on {rows}"
-    yield Table.from_cells("Held-out scores", ["", *map(_format_metric_name, metrics)], cells, hint=hint)
-
-
-@dataclass(frozen=True, repr=False)
-class HeldOutSummary(Summary):
-    """The terms of a weighted model, and its scores on held-out rows."""
-
-    rows: int  # of the sample that is divided into folds
-    folds: int
-    term_counts: Mapping[str, int]  # how many terms of each kind
-    model_metrics: Mapping[str, float] = field(metadata=section(_held_out_section))
-    naive_bayes_metrics: Mapping[str, float]
-    baseline_metrics: Mapping[str, float]  # of the class prior
-    total_rows: int = 0  # of which the rows are a sample; 0: all of them
-
-    @property
-    def headline(self) -> str:
-        terms = describe_term_counts(self.term_counts) or "no terms, the class prior alone"
-        accuracy = formatting.format_percent(self.model_metrics["accuracy"])
-        return f"Model: {terms}. Held-out accuracy {accuracy}. {self._conclusion()}"
-
-    def _conclusion(self) -> str:
-        model, naive, baseline = (
-            m["log_loss"] for m in (self.model_metrics, self.naive_bayes_metrics, self.baseline_metrics)
-        )
-        if model >= baseline:
-            return "Its log loss is no better than that of the class prior."
-        if model >= naive:
-            return "Naive Bayes does as well and is simpler: --model naive."
-        return "Its log loss is lower than that of naive Bayes and of the class prior."
-
-
-def summarize_held_out(model: ModelLike, held_out: HeldOutScores) -> HeldOutSummary:
-    """Return the summary of the scores on held-out rows of a fit."""
-    scores = (held_out.scores, held_out.naive_scores, held_out.class_prior_scores)
-    own, naive, prior = ({name: one.metrics()[name] for name in HEADLINE_METRICS} for one in scores)
-    terms, rows = count_term_kinds(list_terms(load_fitted(model))), held_out.sample.n_rows
-    return HeldOutSummary(rows, held_out.n_folds, terms, own, naive, prior, held_out.n_source_rows)
 
 
 def summarize_scores(

@@ -1,4 +1,4 @@
-"""Comparisons: several settings side by side, and which differences are beyond chance.
+"""Validation: scores on held-out rows, and several settings side by side with the differences beyond chance.
 
 >>> from candide.demo import garden_rows
 >>> from candide.operations import compare_settings
@@ -9,13 +9,70 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from candide import formatting
+from candide.explain.terms import count_term_kinds, describe_term_counts, list_terms
 from candide.metrics.formulas import headline_titles, metric_title
-from candide.report.records import Column, Paragraph, Section, Summary, Table
+from candide.report.records import Column, Paragraph, Section, Summary, TableSection, section
 from candide.report.summary.scores import HEADLINE_METRICS
+from candide.store.models import ModelLike, load_fitted
 from candide.validation.comparison import MetricDifference, SettingsComparison
+from candide.validation.held_out import HeldOutScores
+
+
+def _format_metric_name(name: str) -> str:
+    return name.replace("_", " ").replace("auc", "AUC")
+
+
+def _held_out_section(held_out: "HeldOutSummary", metrics: Mapping[str, float]) -> Iterator[Section]:
+    models = {
+        "this model": metrics,
+        "naive Bayes": held_out.naive_bayes_metrics,
+        "class prior": held_out.baseline_metrics,
+    }
+    rows = formatting.format_count(max(held_out.rows, held_out.total_rows))
+    rows = f"a sample of {held_out.rows:,} of {rows}" if held_out.rows < held_out.total_rows else rows
+    cells = [[name, *(f"{value:.3f}" for value in values.values())] for name, values in models.items()]
+    hint = f"{held_out.folds}-fold cross-validation on {rows}"
+    yield TableSection.from_cells("Held-out scores", ["", *map(_format_metric_name, metrics)], cells, hint=hint)
+
+
+@dataclass(frozen=True, repr=False)
+class HeldOutSummary(Summary):
+    """The terms of a weighted model, and its scores on held-out rows."""
+
+    rows: int  # of the sample that is divided into folds
+    folds: int
+    term_counts: Mapping[str, int]  # how many terms of each kind
+    model_metrics: Mapping[str, float] = field(metadata=section(_held_out_section))
+    naive_bayes_metrics: Mapping[str, float]
+    baseline_metrics: Mapping[str, float]  # of the class prior
+    total_rows: int = 0  # of which the rows are a sample; 0: all of them
+
+    @property
+    def headline(self) -> str:
+        terms = describe_term_counts(self.term_counts) or "no terms, the class prior alone"
+        accuracy = formatting.format_percent(self.model_metrics["accuracy"])
+        return f"Model: {terms}. Held-out accuracy {accuracy}. {self._conclusion()}"
+
+    def _conclusion(self) -> str:
+        model, naive, baseline = (
+            m["log_loss"] for m in (self.model_metrics, self.naive_bayes_metrics, self.baseline_metrics)
+        )
+        if model >= baseline:
+            return "Its log loss is no better than that of the class prior."
+        if model >= naive:
+            return "Naive Bayes does as well and is simpler: --model naive."
+        return "Its log loss is lower than that of naive Bayes and of the class prior."
+
+
+def summarize_held_out(model: ModelLike, held_out: HeldOutScores) -> HeldOutSummary:
+    """Return the summary of the scores on held-out rows of a fit."""
+    scores = (held_out.scores, held_out.naive_scores, held_out.class_prior_scores)
+    own, naive, prior = ({name: one.metrics()[name] for name in HEADLINE_METRICS} for one in scores)
+    terms, rows = count_term_kinds(list_terms(load_fitted(model))), held_out.sample.n_rows
+    return HeldOutSummary(rows, held_out.n_folds, terms, own, naive, prior, held_out.n_source_rows)
 
 
 @dataclass(frozen=True)
@@ -56,7 +113,7 @@ class CompareSummary(Summary):
         title = f"Cross-validated on the same {self.folds} folds of {formatting.format_count(self.rows)}"
         metrics = Column("metric", lambda name: metric_title(name, self.metric_classes))
         values = [Column(name, self.metrics[name].__getitem__, ".4f") for name in self.names]
-        yield Table.from_records(title, [metrics, *values], list(self.metrics[first]))
+        yield TableSection.from_records(title, [metrics, *values], list(self.metrics[first]))
         columns = (
             metrics._replace(value=lambda one: metric_title(one.metric, self.metric_classes)),
             Column("difference", "mean", "+.4f"),
@@ -65,7 +122,7 @@ class CompareSummary(Summary):
         )
         for name, conclusion in zip(others, self.conclusions, strict=True):
             differences = [one for one in self.differences if one.name == name]
-            yield Table.from_records(f"{name} minus {first}", columns, differences, hint="mean over folds")
+            yield TableSection.from_records(f"{name} minus {first}", columns, differences, hint="mean over folds")
             yield Paragraph(f"{conclusion}.")
 
 
