@@ -16,6 +16,7 @@ from candide.data.table import Table
 from candide.engines.table_formats import NO_FORMATS, read_as_fitted
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.estimators.sklearn_contract import takes_settings
 from candide.estimators.weighted import WeightedClassifier
 from candide.model.fitted import FittedModel, missing_column_error
 from candide.model.plan import Plan, is_single_event
@@ -74,25 +75,20 @@ class BayesClassifier(WeightedClassifier):
 
     _record_name = "BayesClassifier"
 
+    class_prior: Any
+    param_priors: Any
+    like: Any
+
+    @takes_settings(WeightedSettings, without=["model", "events"])
     def __init__(
         self,
-        events: Any = "auto",
-        class_prior: Any = "jeffreys",
+        events: Any = WeightedSettings.events,
+        class_prior: Any = WeightedSettings.model.class_prior,
         param_priors: Any = None,
-        terms: str = WeightedSettings.terms,
-        sample_rows: int = WeightedSettings.sample_rows,
-        random_state: int = WeightedSettings.random_state,
+        *,
         like: Any = None,
-        calibration: str | None = WeightedSettings.calibration,
-    ):
-        self.events = events
-        self.class_prior = class_prior
-        self.param_priors = param_priors
-        self.terms = terms
-        self.sample_rows = sample_rows
-        self.random_state = random_state
-        self.like = like
-        self.calibration = calibration
+        **settings: Any,
+    ): ...
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows. Encodings and terms are chosen from the rows of the first call, or are those of ``like``.
