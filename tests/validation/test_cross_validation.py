@@ -313,10 +313,10 @@ def test_weighted_folds_equal_refitting(kind):
     )
 
 
-def test_counts_are_of_all_rows_and_weights_of_the_sample(monkeypatch):
+def test_counts_are_of_all_rows_and_weights_of_the_sample():
     data = joint_rows(2000, gaps=0.0)
-    monkeypatch.setattr(cross_validation, "draw_sample", partial(draw_sample, rows=400))
-    found = cross_validation.cross_validate(data, "y", folds=3, settings=SETTINGS, model="bayes")
+    options = {"settings": SETTINGS, "weighted": WeightedSettings(sample_rows=400)}
+    found = cross_validation.cross_validate(data, "y", folds=3, model="bayes", **options)
     with open_source(data) as source:
         source.materialise()
         seen = draw_sample(

@@ -3,7 +3,7 @@
 import json
 import sys
 import traceback
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -18,17 +18,11 @@ import candide as cd
 from candide.cli.run import cli
 from candide.data.notes import DataWarning
 from candide.data.table import Table
-from candide.engines.base import LabelledSource, open_source
-from candide.engines.counting import count_source
-from candide.engines.draw_sample import draw_sample, draw_text_sample
-from candide.engines.planning import prepare_source
 from candide.errors import InputError, UnknownNameError
 from candide.events.text import DEFAULT_TEXT
 from candide.model.settings import Settings, WeightedSettings
 from candide.operations.fit import fit_model
 from candide.weighted import optimizer
-from candide.weighted.fit import fit_weighted
-from candide.weighted.selection import plan_column_terms
 
 RNG = np.random.default_rng
 
@@ -160,19 +154,10 @@ def test_numbers_as_people_write_them(tmp_path):
 # More rows than are looked at
 
 
-def fit_source(data, sample_rows, weight=None, target="y", events="auto"):
+def fit_source(data, sample_rows, weight=None, events="auto"):
     """Fit to all rows of a source, with weights learned from a sample of these."""
-    with open_source(data) as source:
-        prepared = prepare_source(source, target, events, (), weight, plan_column_terms)
-        rows = LabelledSource(source, target, weight)
-        is_text = bool(prepared.plan.token_columns)
-        sample = draw_text_sample(rows, prepared) if is_text else draw_sample(rows, prepared, rows=sample_rows)
-        return fit_weighted(
-            sample,
-            lambda plan: count_source(rows, replace(prepared, plan=plan)).fold_counts[0],
-            columns=prepared.columns,
-            settings=WeightedSettings(events=events, sample_rows=sample_rows),
-        )
+    options = WeightedSettings(sample_rows=sample_rows)
+    return fit_model(data, "y", events=events, weight=weight, weighted=options).fitted
 
 
 def test_weights_come_from_some_rows_and_counts_from_all(known, tmp_path):

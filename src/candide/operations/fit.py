@@ -23,7 +23,7 @@ from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
-from candide.model.plan import Plan
+from candide.model.plan import Plan, plan_columns
 from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
 from candide.store.models import make_read_options, resolve_plan
@@ -49,6 +49,7 @@ def fit_model(
     drop: Sequence[str] = (),
     weight: str | None = None,
     settings: Settings | None = None,
+    weighted: WeightedSettings | None = None,
     calibration: str | None = None,
     keep_held_out: bool = False,
     like: Any = None,
@@ -57,9 +58,10 @@ def fit_model(
 ) -> FitResult:
     """Fit a model to any source: "naive" Bayes, or "bayes", the weighted model.
 
-    ``drop`` leaves columns out, ``weight`` names a column of row weights. Rows without a label are left out, and labels
-    that look like a measurement are taken as classes, each with a note. ``calibration`` calibrates the probabilities of
-    a weighted model on held-out rows, "logistic" or "isotonic"; ``keep_held_out`` returns its scores on these rows. Both
+    ``drop`` leaves columns out, ``weight`` names a column of row weights; ``weighted`` are settings of the weighted
+    model, besides ``settings``, ``events`` and ``calibration``. Rows without a label are left out, and labels that look
+    like a measurement are taken as classes, each with a note. ``calibration`` calibrates the probabilities of a
+    weighted model on held-out rows, "logistic" or "isotonic"; ``keep_held_out`` returns its scores on these rows. Both
     cross-validate within the sample, without a further pass. ``like`` is a model, or a plan: the rows are counted as it
     counts, so that both add, and the new model is of its kind; it may have one class only.
 
@@ -73,30 +75,29 @@ def fit_model(
         model = resolve_model_kind(like, model)
         reading = reading if like_model is None else make_read_options(like_model, reading)
     settings = settings or default_settings(model)
-    options, is_weighted = _weighted_settings(settings, events, calibration, model), model != "naive"
+    options = replace(weighted or WeightedSettings(), model=settings, events=events, calibration=calibration)
+    _check_settings(options, model)
     with open_source(data, reading) as source:
-        if is_weighted:
-            source.materialise()  # the rows of the sample are among those counted
         rows = LabelledSource(source, target, weight)
+        if model != "naive":
+            source.materialise()  # the rows of the sample are among those counted
         if plan is None:
-            prepared = prepare_source(
-                source, target, events, drop, weight, *([plan_column_terms] if is_weighted else [])
-            )
+            planning = plan_columns if model == "naive" else plan_column_terms
+            prepared = prepare_source(source, target, events, drop, weight, planning)
         else:
             formats = () if like_model is None else (like_model.text_formats, like_model.temporal)
             prepared = prepare_like(source, plan, target, weight, *formats)
         count = _SourceCounter(rows, prepared, watch, like_model)
-        if is_weighted:
-            with watch(source, "looking"):
-                sample = (draw_text_sample if prepared.plan.token_columns else draw_sample)(rows, prepared)
-            fitted = fit_weighted(sample, count, plan=plan, columns=prepared.columns or None, settings=options)
-            fitted = replace(fitted, estimator=estimator_record(options, prepared.plan))
-            sample = sample.limit_rows().with_seen_labels()
-            if calibration or keep_held_out:
-                sample = _add_rare_classes(sample, rows, prepared, fitted)
-        else:
+        if model == "naive":
             prepared = prepared if plan is not None else learn_grids(rows, prepared)
             fitted, sample = FittedModel(count(prepared.plan), settings), None
+        else:
+            sample = _draw_sample(rows, prepared, options, watch)
+            fitted = fit_weighted(sample, count, plan=plan, columns=prepared.columns or None, settings=options)
+            fitted = replace(fitted, estimator=estimator_record(options, prepared.plan))
+            sample = sample.limit_rows(options.sample_rows, options.random_state).with_seen_labels()
+            if calibration or keep_held_out:
+                sample = _add_rare_classes(sample, rows, prepared, fitted, options)
         record = reading_record(source, prepared, reading)
     counts = fitted.counts.limit_levels()
     fitted = replace(fitted, stored_counts=counts if plan else check_classes(counts, target), target=target, **record)
@@ -109,13 +110,20 @@ def fit_model(
     return _add_held_out_scores(result, sample, options, keep_held_out, plan)
 
 
-def _weighted_settings(settings: Settings, events: Any, calibration: str | None, model: str) -> WeightedSettings:
+def _check_settings(settings: WeightedSettings, model: str) -> None:
     if model != "naive":
-        refuse_naive_settings(settings)
-    elif calibration:
+        refuse_naive_settings(settings.model)
+    elif settings.calibration:
         remedy = "pass model='bayes' (--model bayes), or leave it out"
-        raise InputError("calibration applies to weighted models only", value=calibration, remedy=remedy)
-    return WeightedSettings(settings, events, calibration=calibration)
+        raise InputError("calibration applies to weighted models only", value=settings.calibration, remedy=remedy)
+
+
+def _draw_sample(rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch) -> Sample:
+    """The rows that weights are learned from: more where there are token weights."""
+    is_text = bool(prepared.plan.token_columns)
+    draw, n_rows = (draw_text_sample, settings.max_documents) if is_text else (draw_sample, settings.sample_rows)
+    with watch(rows.source, "looking"):
+        return draw(rows, prepared, rows=n_rows, seed=settings.random_state)
 
 
 @dataclass
@@ -135,12 +143,15 @@ class _SourceCounter:
         return counts if self.like is None else counts.match_labels(self.like.counts)
 
 
-def _add_rare_classes(sample: Sample, rows: LabelledSource, prepared: PreparedSource, fitted: FittedModel) -> Sample:
+def _add_rare_classes(
+    sample: Sample, rows: LabelledSource, prepared: PreparedSource, fitted: FittedModel, settings: WeightedSettings
+) -> Sample:
     """The rows to hold out: with more of rare classes, where a sample of many rows has few of them."""
     can_subtract = can_subtract_folds(sample, sample.distinct(), fitted.counts, fitted.settings)
-    if not (can_subtract and has_rare_class(sample, fitted.counts)):
+    if not can_subtract or not has_rare_class(sample, fitted.counts):
         return sample
-    return draw_class_sample(rows, prepared, len(fitted.labels))
+    n_rows, seed = settings.sample_rows, settings.random_state
+    return draw_class_sample(rows, prepared, len(fitted.labels), rows=n_rows, seed=seed)
 
 
 def _add_held_out_scores(

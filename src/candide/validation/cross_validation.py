@@ -125,6 +125,7 @@ def cross_validate(
     drop: Sequence[str] = (),
     weight: str | None = None,
     settings: Settings | None = None,
+    weighted: WeightedSettings | None = None,
     model: str = DEFAULT_MODEL,
     policy: PolicyLike = None,
     reading: ReadOptions | None = None,
@@ -154,7 +155,8 @@ def cross_validate(
         division, divided = keep_copies_together(LabelledSource(source, target, weight), prepared, division, ignored)
         rows = LabelledSource(source, target, weight, division)
         if is_weighted:
-            fits = _fit_weighted_folds(rows, prepared, WeightedSettings(settings, events), watch)
+            options = replace(weighted or WeightedSettings(), model=settings, events=events)
+            fits = _fit_weighted_folds(rows, prepared, options, watch)
         else:
             fits = _fit_naive_folds(rows, prepared, settings, watch)
         fitted = fits.fitted.with_policy(decision_policy)
@@ -210,7 +212,7 @@ def _fit_weighted_folds(
 ) -> _FoldFits:
     """Models of all folds but one, counted in one pass: each has the terms and weights that its own rows select."""
     with watch(rows.source, "looking"):
-        sample = draw_sample(rows, prepared)
+        sample = draw_sample(rows, prepared, rows=settings.sample_rows, seed=settings.random_state)
     encodings = LearnedEncodings.from_sample(sample.pool_rows(), settings.events, prepared.columns)
     samples = [sample.take(np.flatnonzero(sample.fold != fold)) for fold in range(rows.n_folds)] + [sample]
     samples = [train.with_seen_labels().pool_rows() for train in samples]

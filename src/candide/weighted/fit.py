@@ -16,7 +16,7 @@ public function to the optimiser there are five calls, and one more where terms 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
@@ -146,4 +146,6 @@ def estimator_record(settings: WeightedSettings, plan: Plan) -> EstimatorRecord:
     params = {"class_prior": settings.model.class_prior, "param_priors": settings.model.param_priors}
     if settings.events == "auto":
         params["events"] = "auto"
+    own = [field for field in fields(settings) if field.name not in ("model", "events")]
+    params |= {f.name: getattr(settings, f.name) for f in own if getattr(settings, f.name) != f.default}
     return EstimatorRecord("BayesClassifier", params, len(plan.columns))
