@@ -1,7 +1,7 @@
-"""Binned: a table of log-probabilities of the cells of a grid, and the bin that each cell is in.
+"""Binned: log-probabilities of the cells of a grid, and the bin of each cell.
 
->>> law = Binned(np.log([[0.2], [0.2], [0.6]]), np.array([0, 3]), np.zeros((1, 1)), np.array([0, 0, 1]))
->>> rows, values = law.describe(0, levels=["<= 3", "3 to 7", "> 7"])
+>>> binned = Binned(np.log([[0.2], [0.2], [0.6]]), np.array([0, 3]), np.zeros((1, 1)), np.array([0, 0, 1]))
+>>> rows, values = binned.describe(0, levels=["<= 3", "3 to 7", "> 7"])
 >>> rows, values.round(2).tolist()
 (['<= 7', '> 7'], [[0.4], [0.6]])
 """
@@ -45,7 +45,7 @@ class Binned(Categorical):
         return LevelScores(self.table, self.offsets, self.bins)
 
     def to_export_dict(self) -> dict[str, Any]:
-        """A row of the table for each bin, that of its first cell: what cells of one bin differ by is in no class."""
+        """One row of the table for each bin, that of its first cell: cells of a bin differ by a constant over classes."""
         each = [np.flatnonzero(np.diff(bins, prepend=-1)) for bins in np.split(self.bins, self.offsets[1:-1])]
         first = [start + own for start, own in zip(self.offsets, each, strict=False)]
         offsets = np.concatenate([[0], np.cumsum([len(own) for own in first], dtype=np.intp)])

@@ -88,11 +88,11 @@ class TextWeighting:
     def from_array(cls, array: NDArray) -> "TextWeighting":
         """The weighting that an array of a file holds, checked."""
         if array.shape != (cls._N_FIELDS,) or array.dtype != np.float64:
-            raise InputError(f"array 'how': expected {cls._N_FIELDS} numbers")
+            raise InputError(f"array 'weighting': expected {cls._N_FIELDS} numbers")
         power, max_words, count_mode, strength, has_weights, loss, unweighted = array.tolist()
         is_valid = 0 <= power <= 1 and max_words in range(1001) and count_mode in _COUNT_MODE_TEXT
         if not (is_valid and strength > 0 and has_weights in (0, 1)):
-            raise InputError(f"array 'how': {array.tolist()} is not a valid text weighting", value=array.tolist())
+            raise InputError(f"array 'weighting': {array.tolist()} is not a valid text weighting", value=array.tolist())
         return cls(power, int(max_words), int(count_mode), strength, bool(has_weights), loss, unweighted)
 
 
@@ -170,8 +170,8 @@ class TokenWeights:
 
     def arrays(self) -> dict[str, NDArray]:
         """The whole state."""
-        rest, how = np.array([self.default_weight, self.weighting.power]), self.weighting.to_array()
-        return {"letters": self.letters, "starts": self.starts, "weight": self.weight, "rest": rest, "how": how}
+        numbers = {"weight": self.weight, "default_weight": np.array([self.default_weight], np.float64)}
+        return {"letters": self.letters, "starts": self.starts, **numbers, "weighting": self.weighting.to_array()}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource) -> Self:
@@ -182,10 +182,8 @@ class TokenWeights:
             raise InputError(f"array 'starts' does not rise from 0 to {len(letters)}")
         if not sorted_keys.is_ascending(letters, starts):
             raise InputError("tokens are not in ascending order, each once")
-        default, power = read_array(arrays, "rest", (2,)).tolist()
-        if not 0 <= power <= 1:
-            raise InputError(f"array 'rest' holds {power}; expected a number from 0 to 1", value=power)
-        weighting = TextWeighting.from_array(_read_list(arrays, "how", "f8"))
+        default = read_array(arrays, "default_weight", (1,)).item()
+        weighting = TextWeighting.from_array(_read_list(arrays, "weighting", "f8"))
         return cls(letters, starts, read_array(arrays, "weight", (n,)), default, weighting)
 
 

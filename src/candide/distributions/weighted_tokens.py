@@ -1,11 +1,11 @@
-"""Heard terms: a law of documents whose terms count more or less than once, and long documents less a word.
+"""Scores of documents whose tokens have weights, and count less in long documents.
 
-With ``w`` the weight of a term, ``x`` its weighed occurrences and ``t`` what the law says of it, a class has the score
+With ``w`` the weight of a token, ``x`` its (transformed) occurrences and ``t`` its score, a class has the score
 
     sum(w * x * t) / sum(x) ** power
 
-Words of a document repeat what others said: a sum of n of them says less than n times as much as one. The power is how
-much less; 0 is naive Bayes, 1/2 the growth of a sum of chance. What comes out is a score, and no log-probability.
+Tokens of a document are not independent: n of them are worth less than n times one. The power is how much less; 0 is
+naive Bayes, 1/2 the growth of a random walk. The result is a score, not a log-probability.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from candide.distributions.arrays import (
     number_as_array,
     read_array,
     read_number,
+    read_optional_array,
 )
 from candide.distributions.base import Distribution
 from candide.distributions.documents import DocumentDistribution, TokenCells
@@ -40,17 +41,17 @@ _POWER_RULE = ArrayRule("a number from 0 to 1", lambda a: (a >= 0) & (a <= 1))
 @dataclass(frozen=True, eq=False)
 class WeightedTokens(DocumentDistribution):
     base: TokenScores
-    weight: Floats  # (term,)
+    weight: Floats  # (token,)
     power: float
-    unknown_scores: Floats | None = None  # (class,) what is said where none of the terms of a document is known
+    unknown_scores: Floats | None = None  # (class,) the score of a document without known tokens; None: 0
 
     name: ClassVar[str] = "weighted_tokens"
     has_density = False
-    nonlinear_reason: ClassVar[str] = "each word says less in a longer document; use weights=None"
+    nonlinear_reason: ClassVar[str] = "each word counts less in a longer document; use weights=None"
 
     def __post_init__(self) -> None:
         if self.base.constant is not None or self.base.common is not None or self.base.only_known is not None:
-            raise InputError("these scores are no sums over terms alone", remedy="use Text(model='multinomial')")
+            raise InputError("these scores are not sums over tokens alone", remedy="use Text(model='multinomial')")
 
     @property
     def tokens(self) -> Tokens:  # type: ignore[override]
@@ -66,23 +67,22 @@ class WeightedTokens(DocumentDistribution):
 
     @cached_property
     def _table(self) -> tuple[Any, ...]:
-        """What the loops read: the weighted cells, the weights, and ones that add up to the length."""
+        """What the kernels read: the weighted cells, the weights, and ones that add up to the length."""
         cells, weight = self.cells, self.weight if self.base.unit is None else self.weight * self.base.unit
-        each = np.repeat(self.weight, np.diff(cells.ends))
-        return cells.ends, cells.column, cells.value * each, weight, np.ones(len(weight))
+        by_cell = np.repeat(self.weight, np.diff(cells.ends))
+        return cells.ends, cells.column, cells.value * by_cell, weight, np.ones(len(weight))
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
-        documents, mine = Documents.from_column(block), np.zeros(out.shape)
-        sums = score_documents(self.cells.hash_table, documents, self.tokens, self._table, mine, self.base.count_mode)
-        mine += sums[:, :1] * self.base.shared
-        mine *= self._length_factor(sums[:, 1:])
+        documents, scores = Documents.from_column(block), np.zeros(out.shape)
+        sums = score_documents(self.cells.hash_table, documents, self.tokens, self._table, scores, self.base.count_mode)
+        scores += sums[:, :1] * self.base.shared
+        scores *= self._length_factor(sums[:, 1:])
         if self.unknown_scores is not None:
-            mine[sums[:, 1] == 0] += self.unknown_scores
-        out += mine
+            scores[sums[:, 1] == 0] += self.unknown_scores
+        out += scores
         return int(documents.absent_mask().sum())
 
     def _length_factor(self, length: Floats) -> Floats:
-        """What each word of a document of this length says, beside one that is alone."""
         return np.where(length > 0, np.maximum(length, 1e-300) ** -self.power, 1.0)
 
     def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
@@ -101,18 +101,15 @@ class WeightedTokens(DocumentDistribution):
 
     def scale_tables(self, weight: Floats) -> "WeightedTokens":
         w = float(weight[0])
-        return replace(
-            self,
-            weight=self.weight * w,
-            unknown_scores=None if self.unknown_scores is None else self.unknown_scores * w,
-        )
+        unknown = None if self.unknown_scores is None else self.unknown_scores * w
+        return replace(self, weight=self.weight * w, unknown_scores=unknown)
 
     @property
     def generative_distribution(self) -> Distribution:
         return self.base
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        """Documents of the law that is heard: weights are about the class, not about the documents."""
+        """Documents of the unweighted distribution: weights are about the class, not about the documents."""
         return self.base.sample(y, rng)
 
     def describe(
@@ -123,7 +120,7 @@ class WeightedTokens(DocumentDistribution):
         level_weights: Any = None,
         max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
-        """Of each class the terms that say most for it, as the shares that the law behind gives them."""
+        """The tokens that most raise the log-odds of each class, by their unweighted probabilities."""
         return self.base.describe_weighted(self.weight, max_rows)
 
     def score_expression(self, x: Expression) -> Expression:
@@ -135,18 +132,13 @@ class WeightedTokens(DocumentDistribution):
         return self.base
 
     def arrays(self) -> dict[str, NDArray]:
-        """The weights in the ascending order of their terms."""
-        silent = {} if self.unknown_scores is None else {"silent": self.unknown_scores}
-        return {"weight": self.weight[self.cells.sort_tokens()[1]], **number_as_array(self.power, "power"), **silent}
+        """The weights in the ascending order of their tokens."""
+        unknown = {} if self.unknown_scores is None else {"unknown_scores": self.unknown_scores}
+        return {"weight": self.weight[self.cells.sort_tokens()[1]], **number_as_array(self.power, "power"), **unknown}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         if not isinstance(base, TokenScores):
-            raise InputError("the scores of terms that are heard are missing")
-        silent = read_array(arrays, "silent", (shape.n_classes,)) if arrays.get("silent") is not None else None
-        return cls(
-            base,
-            read_array(arrays, "weight", (base.cells.n_tokens,)),
-            read_number(arrays, "power", _POWER_RULE),
-            silent,
-        )
+            raise InputError("the scores of weighted tokens are missing")
+        weight, power = read_array(arrays, "weight", (base.cells.n_tokens,)), read_number(arrays, "power", _POWER_RULE)
+        return cls(base, weight, power, read_optional_array(arrays, "unknown_scores", (shape.n_classes,)))

@@ -213,15 +213,15 @@ def minimize(objective: Objective, start: Floats, *, max_steps: int, tolerance: 
 
 def _search_direction(slope: Floats, history: deque[_Step]) -> Floats:
     """The two-loop recursion: minus the approximate inverse of the curvature, times the gradient."""
-    direction, shares = -slope.astype(np.float32), []
+    direction, factors = -slope.astype(np.float32), []
     for move, turn, product in reversed(history):
-        shares.append(float(move @ direction) / product)
-        direction -= np.float32(shares[-1]) * turn
+        factors.append(float(move @ direction) / product)
+        direction -= np.float32(factors[-1]) * turn
     if history:
         _, turn, product = history[-1]
         direction *= np.float32(product / float(turn @ turn))
-    for (move, turn, product), share in zip(history, reversed(shares), strict=True):
-        direction += np.float32(share - float(turn @ direction) / product) * move
+    for (move, turn, product), factor in zip(history, reversed(factors), strict=True):
+        direction += np.float32(factor - float(turn @ direction) / product) * move
     return direction.astype(np.float64)
 
 
