@@ -162,7 +162,7 @@ def test_what_cannot_be_kept_is_said(tmp_path):
     with pytest.raises(InputError, match="pickle the model"):
         cd.NaiveBayes(Mine()).fit(X, y).save(tmp_path / "m")
     parts = [fractions.Fraction(1 + i % 2, 3) for i in range(len(y))]
-    with pytest.raises(InputError, match="is a Fraction; a model file keeps text, numbers, booleans, dates and times"):
+    with pytest.raises(InputError, match="is a Fraction; a model file holds text, numbers, booleans, dates and times"):
         cd.NaiveBayes("categorical").fit({"part": parts}, y).save(tmp_path / "m")
     with pytest.raises(InputError, match="detail"):
         cd.NaiveBayes().fit(X, y).save(tmp_path / "m", detail="tallies")

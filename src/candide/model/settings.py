@@ -1,18 +1,16 @@
-"""Settings: what comes after the counting, and may be chosen again without the data.
+"""Settings: the choices made after counting, which can be changed without the data.
 
-One record. Estimators, functions, options of the command line and the store go through its fields, so a new setting is
-a field here and a use of it. Each field carries its help.
+Estimator signatures, keywords of ``candide.fit``, options of the command line and checks of model files are made from
+the fields, so that a new setting is a field here and its use.
 
->>> from dataclasses import fields
->>> [one.name for one in fields(Settings)][:2]
-['class_prior', 'estimate']
->>> even = Settings(class_prior="uniform").with_settings(estimate="map")
->>> even.class_prior, even.estimate, even.param_priors
+>>> settings = Settings(class_prior="uniform").with_settings(estimate="map")
+>>> settings.class_prior, settings.estimate, settings.param_priors
 ('uniform', 'map', None)
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any
 
@@ -29,78 +27,121 @@ def setting(
     parse: Callable[[str], Any] = str,
     least: int | None = None,
     repeated: bool = False,
+    is_valid: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """A field with its help, and what the command line takes for it, unless it cannot be typed there.
+    """Return a field with its help, its option of the command line (unless not ``typed``), and its check.
 
-    ``parse`` makes a value of a text: ``int``, with the ``least`` number allowed, ``bool`` for a switch that is on, off
-    or not given, or any function that raises InputError. ``repeated``: the option may be given more than once.
+    ``parse`` makes a value from a text: ``int``, with the ``least`` number allowed, ``bool`` for a switch, or any
+    function that raises InputError. ``repeated``: the option may be given more than once. ``is_valid`` checks a value
+    from a model file; by default it must be one of the ``choices``, or a whole number of at least ``least``.
     """
-    given = {"choices": choices, "metavar": metavar, "typed": typed, "parse": parse}
-    return field(default=default, metadata={"help": text, "least": least, "repeated": repeated, **given})
+    if is_valid is None and choices:
+        is_valid = (default, *choices).__contains__
+    elif is_valid is None and least is not None:
+        is_valid = lambda value: type(value) is int and value >= least  # noqa: E731
+    option = {"choices": choices, "metavar": metavar, "typed": typed, "parse": parse, "least": least}
+    return field(default=default, metadata={"help": text, "repeated": repeated, "is_valid": is_valid, **option})
+
+
+def find_invalid_setting(settings: Any) -> tuple[str, Any] | None:
+    """Return the name and the value of a field that fails its check; None if all are valid."""
+    for each in fields(settings):
+        value, is_valid = getattr(settings, each.name), each.metadata["is_valid"]
+        if is_valid is not None and not is_valid(value):
+            return each.name, value
+    return None
 
 
 def parse_select(text: str) -> int | str:
-    """What ``select`` takes, of its text.
+    """Parse the option ``select``.
 
     >>> parse_select("12"), parse_select("evidence")
     (12, 'evidence')
     """
     if text != "evidence" and not (text.isdecimal() and int(text) >= 1):
         remedy = "pass a number of columns >= 1, or 'evidence'"
-        raise InputError(f"{text!r} is no choice of columns", value=text, remedy=remedy)
+        raise InputError(f"{text!r} does not select columns", value=text, remedy=remedy)
     return int(text) if text.isdecimal() else text
 
 
 def parse_class_prior(text: str) -> str | dict[str, float]:
-    """What ``class_prior`` takes, of its text.
+    """Parse the option ``class_prior``.
 
     >>> parse_class_prior("uniform"), parse_class_prior("yes=.02,no=.98")
     ('uniform', {'yes': 0.02, 'no': 0.98})
     """
     if text in ("empirical", "uniform"):
         return text
-    remedy = "pass empirical, uniform, or a share for each class, such as yes=.02,no=.98"
-    found = dict[str, float]()
+    proportions = dict[str, float]()
     for part in text.split(","):
-        label, equals, share = part.rpartition("=")
+        label, equals, number = part.rpartition("=")
         try:
-            number = float(share) if equals else None
+            proportion = float(number if equals else "")
         except ValueError:
-            number = None
-        if number is None:
-            raise InputError(f"{part!r} is no share of a class", value=text, remedy=remedy)
-        if (label := label.strip()) in found:
-            raise InputError(f"the share of {label!r} is said twice", value=label, remedy="give each class one share")
-        found[label] = number
-    return found
+            remedy = "pass empirical, uniform, or a proportion for each class, such as yes=.02,no=.98"
+            raise InputError(f"{part!r} is not a proportion of a class", value=text, remedy=remedy) from None
+        if (label := label.strip()) in proportions:
+            remedy = "give each class one proportion"
+            raise InputError(f"the proportion of {label!r} is given twice", value=label, remedy=remedy)
+        proportions[label] = proportion
+    return proportions
+
+
+def _is_prior(value: Any) -> bool:
+    from candide.priors import PRIORS, Prior  # here: the help of the command line does without numpy
+
+    return isinstance(value, Prior) or (isinstance(value, str) and value in PRIORS)
+
+
+def _is_class_prior(value: Any) -> bool:
+    if isinstance(value, Mapping | tuple):
+        numbers = value.values() if isinstance(value, Mapping) else value
+        return all(type(n) in (int, float) and abs(n) <= sys.float_info.max for n in numbers)
+    return value is None or _is_prior(value) or (isinstance(value, str) and value in ("empirical", "uniform"))
+
+
+def _each(is_valid: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Return a check of one value for all event models, or of values by event model."""
+    return lambda value: all(map(is_valid, value.values() if isinstance(value, Mapping) else (value,)))
+
+
+ESTIMATES = ("predictive", "mean", "map", "mle")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What turns counts into a model."""
+    """How counts become a model."""
 
     class_prior: Any = setting(
         "empirical",
-        "The shares of the classes: uniform, or yes=.02,no=.98; if not given those that were counted.",
+        "Class proportions: uniform, or yes=.02,no=.98; default: those of the training rows.",
         metavar="SHARES",
         parse=parse_class_prior,
+        is_valid=_is_class_prior,
     )
     estimate: Any = setting(
         "predictive",
-        "How counts become probabilities, of the model naive: predictive, mean, map or mle.",
-        choices=("predictive", "mean", "map", "mle"),
+        "How counts become probabilities (model naive): predictive, mean, map or mle.",
+        choices=ESTIMATES,
+        is_valid=_each(lambda value: isinstance(value, str) and value in ESTIMATES),
     )
-    param_priors: Any = setting(None, "A prior, or priors by event model.", typed=False)
+    param_priors: Any = setting(
+        None,
+        "A prior, or priors by event model.",
+        typed=False,
+        is_valid=_each(lambda value: value is None or _is_prior(value)),
+    )
     select: int | str | None = setting(
         None,
-        "Of the model naive: the K columns that tell most of the class, or all that tell; each fold has its own.",
+        "Use the K columns with most evidence, or all with positive evidence (model naive); folds select their own.",
         metavar="K|evidence",
         parse=parse_select,
+        is_valid=lambda value: value in (None, "evidence") or (type(value) is int and value >= 1),
     )
 
     @property
     def has_class_proportions(self) -> bool:
-        """Whether the class prior gives a share to each class, and so says which there are."""
+        """Whether the class prior gives a proportion of each class, and so names the classes."""
         prior = self.class_prior
         return isinstance(prior, Mapping) or (isinstance(prior, Iterable) and not isinstance(prior, str))
 
@@ -110,7 +151,7 @@ class Settings:
         return isinstance(self.class_prior, str) and self.class_prior in ("jeffreys", "empirical")
 
     def with_settings(self, **settings: Any) -> "Settings":
-        """The same settings but for some."""
+        """Return these settings with some replaced."""
         return replace(self, **settings)
 
 
@@ -152,7 +193,6 @@ class WeightedSettings:
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 remedy = f"pass a whole number of at least {least}"
                 raise InputError(f"{name}: not a valid value: {value!r}", value=value, remedy=remedy)
-
         if self.calibration and not self.model.has_counted_prior:
             problem = "calibration matches the class proportions of the rows, whatever the class prior"
             raise InputError(problem, value=self.model.class_prior, remedy="leave class_prior out, or calibration")
@@ -164,11 +204,7 @@ class WeightedSettings:
 
 
 def default_settings(model: str) -> Settings:
-    """The settings that a model has where none are given.
-
-    >>> default_settings("naive").class_prior, default_settings("bayes").class_prior
-    ('empirical', 'jeffreys')
-    """
+    """Return the default settings of a model."""
     if model not in DEFAULT_SETTINGS:
         raise unknown_name_error("model", model, DEFAULT_SETTINGS)
     return DEFAULT_SETTINGS[model]

@@ -22,10 +22,10 @@ from candide.data.labels import Labels
 from candide.data.text_formats import TextFormat
 from candide.encoding import Encoding
 from candide.errors import CandideError, InputError, ModelFileError
-from candide.events import ESTIMATES, EVENTS, EventModel
+from candide.events import EVENTS, EventModel
 from candide.model.fitted import EstimatorRecord
 from candide.model.policy import Policy, parse_class_proportions
-from candide.model.settings import Settings
+from candide.model.settings import Settings, find_invalid_setting
 from candide.priors import PRIORS, Prior
 from candide.registry import Registry
 from candide.store.container import check_fields, is_count
@@ -231,37 +231,16 @@ def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, A
     return {field.name: pack_value(getattr(settings, field.name), arrays) for field in fields(settings)}
 
 
-def unpack_settings(packed: Any, arrays: Any) -> Settings:
-    """Settings of the right types; whether they suit the counts is found out when they are used."""
-    known = [field.name for field in fields(Settings)]
-    if not isinstance(packed, dict) or not packed.keys() <= set(known):
-        raise ModelFileError(f"settings: an object with the fields {known} is expected")
-    found = Settings(**{name: unpack_value(value, arrays) for name, value in packed.items()})
-    if found.select is not None and not (
-        found.select == "evidence" or (type(found.select) is int and found.select >= 1)
-    ):
-        raise ModelFileError(
-            f"the setting 'select' is {found.select!r}; expected a whole number >= 1 or 'evidence'", value=found.select
-        )
-    for how in found.estimate.values() if isinstance(found.estimate, dict) else (found.estimate,):
-        if not isinstance(how, str) or how not in ESTIMATES:
-            raise ModelFileError(f"unknown estimate {how!r}")
-    for prior in found.param_priors.values() if isinstance(found.param_priors, dict) else (found.param_priors,):
-        if not (prior is None or isinstance(prior, Prior) or (isinstance(prior, str) and prior in PRIORS)):
-            raise ModelFileError(f"unknown prior {prior!r}")
-    shares = found.class_prior
-    if isinstance(shares, dict | tuple):
-        numbers = shares.values() if isinstance(shares, dict) else shares
-        good = all(_is_number(v) for v in numbers)
-    else:
-        good = (
-            shares is None
-            or isinstance(shares, Prior)
-            or (isinstance(shares, str) and shares in ("empirical", "uniform", *PRIORS))
-        )
-    if not good:
-        raise ModelFileError("unknown class prior")
-    return found
+def unpack_settings(packed: Any, arrays: Any, record: type[Settings] = Settings) -> Settings:
+    """Return settings that pass the checks of their fields; whether they fit the counts shows when they are used."""
+    names = [field.name for field in fields(record)]
+    if not isinstance(packed, dict) or not packed.keys() <= set(names):
+        raise ModelFileError(f"settings: expected an object with the fields {names}")
+    settings = record(**{name: unpack_value(value, arrays) for name, value in packed.items()})
+    if (invalid := find_invalid_setting(settings)) is not None:
+        name, value = invalid
+        raise ModelFileError(f"the setting {name!r} is not valid: {value!r}", value=value)
+    return settings
 
 
 def pack_estimator(record: EstimatorRecord, arrays: dict[str, NDArray]) -> dict[str, Any]:
