@@ -90,5 +90,5 @@ def test_a_note_names_a_column_once(tmp_path):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             run()
-        [note] = [str(one.message) for one in found if "no value is one" in str(one.message)]
-        assert note.startswith("column 'a': no value is one that the model knows ('p', 'q')")
+        [note] = [str(one.message) for one in found if "no value is known" in str(one.message)]
+        assert note.startswith("column 'a': no value is known to the model ('p', 'q')")

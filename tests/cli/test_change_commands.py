@@ -144,7 +144,7 @@ def test_a_model_without_counts_predicts_and_shows_but_does_not_merge(herbs, tmp
         ):
             result = run(*command)
             assert result.exit_code == 1
-            assert "keeps no counts" in str(result.exception)
+            assert "has no counts" in str(result.exception)
 
 
 def test_errors_name_both_files(herbs, tmp_path):

@@ -129,7 +129,7 @@ def test_text_in_a_group_is_named(files):
             str(files / "flowers.csv"), "species", events={("petal_width", "colour"): "gaussian-full"}, model="naive"
         )
     assert error.value.column == "colour"
-    assert "modelled together ('petal_width', 'colour')" in error.value.remedy
+    assert "modelled jointly ('petal_width', 'colour')" in error.value.remedy
     with pytest.raises(UnknownNameError, match="'petal_witdh'; did you mean 'petal_width'"):
         cd.fit(
             str(files / "flowers.csv"),

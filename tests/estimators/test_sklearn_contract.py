@@ -183,7 +183,7 @@ def test_drop_ins_explain_sample_and_score_tables(name, tmp_path):
     model.save(tmp_path / "m", detail="score")
     again = cd.load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict_log_proba(FRAME), log_p)
-    with pytest.raises(InputError, match="keeps no counts"):
+    with pytest.raises(InputError, match="has no counts"):
         _ = again.class_count_
 
 

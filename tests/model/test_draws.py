@@ -172,7 +172,7 @@ def test_where_there_is_no_posterior_an_error_says_why():
         cd.NaiveBayes({"size": "binned"}).fit(X, y).predict_interval(X)
     assert error.value.column == "size"
     fitted = operations.fit_model({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
-    with pytest.raises(InputError, match="keeps no counts"):
+    with pytest.raises(InputError, match="has no counts"):
         operations.predict(fitted.without_counts(), X, intervals=0.9)
 
 

@@ -180,8 +180,8 @@ WRONG = [
     ({"class_prior": "even"}, "even", ""),
     ({"treshold": 0.5}, "treshold", ""),
     ({"class_prior": [0.5, 0.3, 0.2]}, [0.5, 0.3, 0.2], "uniform"),
-    ({"costs": "costs.csv"}, "costs.csv", "taken for"),
-    ({"costs": np.eye(3)}, None, "taken for"),
+    ({"costs": "costs.csv"}, "costs.csv", "the cost of predicting"),
+    ({"costs": np.eye(3)}, None, "the cost of predicting"),
 ]
 
 
@@ -223,17 +223,17 @@ def test_an_explanation_says_what_the_policy_decides():
     assert "decides: least expected cost" in str(summary.summarize_model(deciding))
     assert "decides" not in str(summary.summarize_model(model))
     [left, *_] = model.with_policy(abstain_below=1.0).explain(X, by="column")
-    assert left.decision_note == f"left open: less sure than 1; most probable: {left.prediction}"
+    assert left.decision_note == f"left open: largest probability below 1; most probable: {left.prediction}"
 
 
 def test_a_row_left_open_says_by_what():
     model = cd.fit(TABLE, "herb", model="naive")
     X = {name: values for name, values in TABLE.items() if name != "herb"}
     for fields, why in (
-        ({"threshold": 0.05, "positive": "sage", "abstain_below": 0.9}, "less sure than 0.9"),
-        ({"costs": COSTS, "abstain_below": 0.9}, "less sure than 0.9"),
-        ({"costs": COSTS, "referral": 0.2}, "any class costs more than 0.2"),
-        ({"referral": 0.2, "abstain_below": 0.0}, "any class costs more than 0.2"),
+        ({"threshold": 0.05, "positive": "sage", "abstain_below": 0.9}, "largest probability below 0.9"),
+        ({"costs": COSTS, "abstain_below": 0.9}, "largest probability below 0.9"),
+        ({"costs": COSTS, "referral": 0.2}, "every class costs more than 0.2"),
+        ({"referral": 0.2, "abstain_below": 0.0}, "every class costs more than 0.2"),
     ):
         found = model.with_policy(fields).explain(X)
         assert {one.policy_reason for one in found if one.policy_reason and one.decided_class is None} == {why}
@@ -242,7 +242,7 @@ def test_a_row_left_open_says_by_what():
 @pytest.mark.parametrize("fields", [{"costs": {(1, 0): 5, ("1", "0"): 2}}, {"class_prior": {0: 0.5, 1: 0.5, "1": 0.5}}])
 def test_what_is_said_twice_is_refused(fields):
     model = cd.fit({"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 0, 1, 1]}, "y", model="naive")
-    with pytest.raises(InputError, match=r"1'.* said twice"):
+    with pytest.raises(InputError, match=r"1'.* given twice"):
         model.with_policy(fields)
 
 

@@ -34,4 +34,4 @@ def test_a_policy_changes_scores_and_not_the_baseline():
     right = found.scores.metrics["accuracy"]
     assert right.value == operations.evaluate(fitted, ROWS, "herb").accuracy
     assert right.baseline == max(np.mean(np.array(HERBS) == herb) for herb in fitted.labels.values)
-    assert "left open if less sure than 0.9" in found.sentences[0]
+    assert "abstain if the largest probability is below 0.9" in found.sentences[0]

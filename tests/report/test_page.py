@@ -188,7 +188,7 @@ def test_a_page_tells_a_policy_in_words():
     plants, herbs = garden_rows(300, seed=0)
     table = {**plants, "herb": herbs}
     made = build_report(cd.fit(table, "herb", model="naive").with_policy(threshold=0.2, positive="sage"), table)
-    assert made.page.assessment.sentences[0] == "Decision policy: 'sage' from a probability of 0.2 on."
+    assert made.page.assessment.sentences[0] == "Decision policy: 'sage' if its probability is at least 0.2."
     assert "Policy(" not in made.text
 
 

@@ -272,7 +272,7 @@ def test_no_record_prints_arrays(learned):
     for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
         assert "array" not in repr(record) + str(record)
     assert f"log_loss                   {scores.log_loss:.4f}" in str(scores)
-    assert str(learned.fitted.without_counts()) == "<Fitted to 'herb', without counts>"
+    assert str(learned.fitted.without_counts()) == "<FittedModel of 'herb', without counts>"
 
 
 def test_some_classes_and_columns_alone(learned):

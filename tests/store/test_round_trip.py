@@ -249,7 +249,7 @@ def test_a_model_without_counts_says_so(tmp_path):
         lambda: scorer.with_prior("jeffreys"),
         lambda: scorer.save(path, detail="tally"),
     ):
-        with pytest.raises(InputError, match="keeps no counts"):
+        with pytest.raises(InputError, match="has no counts"):
             attempt()
 
 

@@ -30,7 +30,7 @@ def test_a_score_file_holds_no_counts_and_can_be_saved_again(name, tmp_path):
     scorer = store.load(tmp_path / "s")
     assert not scorer.has_counts
     assert scorer.n_rows is None
-    with pytest.raises(InputError, match="keeps no counts"):
+    with pytest.raises(InputError, match="has no counts"):
         scorer.counts  # noqa: B018
     again = cd.load(tmp_path / "s")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -181,7 +181,7 @@ def test_a_threshold_near_1_is_not_said_to_be_1():
     for threshold, said in ((1 - 1e-7, "least 0.9999999."), (1.0, "nearly 1."), (0.25, "0.25.")):
         assert said in describe_chosen_threshold(make_threshold("yes", threshold, 1, 1, 2, 2))
     sure = cd.Policy(threshold=1.0, positive="yes", log_odds=50.0)
-    assert sure.describe(LABELS) == "'yes' from a probability of nearly 1 on"
+    assert sure.describe(LABELS) == "'yes' if its probability is at least nearly 1"
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "2"])

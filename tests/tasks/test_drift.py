@@ -252,7 +252,7 @@ def test_what_cannot_be_compared(model):
         operations.detect_drift(model, {"other": [1.0]})
     with pytest.raises(InputError, match="no rows"):
         operations.detect_drift(model, {name: values[:0] for name, values in BEFORE.items()})
-    with pytest.raises(InputError, match="keeps no counts"):
+    with pytest.raises(InputError, match="has no counts"):
         operations.detect_drift(model.fitted_.without_counts(), BEFORE)
 
 

@@ -33,8 +33,8 @@ from candide.engines.scoring import prepare_to_score, score_batch
 from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.fitted import FittedModel
+from candide.model.input_columns import UnseenValues
 from candide.model.policy import Policy
-from candide.model.unseen_values import UnseenValues
 from candide.store.models import ModelLike, load_fitted, make_read_options
 
 _MAX_PROBABILITIES = 1 << 22  # probabilities kept: of more rows, as many as there is room for, by lot

@@ -32,10 +32,9 @@ from candide.engines.counting import parse_row_weights
 from candide.errors import UnlabelledError
 from candide.kernels import threads
 from candide.model.fitted import FittedModel
-from candide.model.input_columns import compare_columns
+from candide.model.input_columns import UnseenValues, compare_columns
 from candide.model.model import Model, apply_model
 from candide.model.plan import Plan
-from candide.model.unseen_values import UnseenValues
 
 T = TypeVar("T")
 BatchFunction = Callable[[Floats, NDArray[np.intp], Floats | None], T]  # log p(class | x), class codes, weights

@@ -70,7 +70,7 @@ class BayesClassifier(WeightedClassifier):
     >>> one = cd.BayesClassifier().fit(first, y[:300])
     >>> both = one + cd.BayesClassifier(like=one).fit(rest, y[300:])
     >>> both.counts_.n_rows, both.reweight(X, y).fitted_
-    (400, <Fitted to None, Census of 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
+    (400, <FittedModel of None, 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
     """
 
     _record_name = "BayesClassifier"

@@ -16,10 +16,10 @@ from candide.errors import InputError
 from candide.estimators.sklearn_contract import Estimator
 from candide.estimators.validation import checked_count, make_generator
 from candide.model.fitted import FittedModel, labels_from_codes
+from candide.model.input_columns import UnseenValues
 from candide.model.model import Model, apply_model
 from candide.model.plan import Plan
 from candide.model.policy import PolicyLike
-from candide.model.unseen_values import UnseenValues
 
 if TYPE_CHECKING:
     from candide.explain.decisions import Decision

@@ -1,7 +1,7 @@
-"""Model: a class prior times distributions, one a block. Scores rows, gives posteriors, samples.
+"""Model: a class prior and one distribution per block. It scores blocks of rows, and samples.
 
-Everything is in log space. Rows are scored in chunks that stay in cache, each chunk through all blocks and
-then the log-sum-exp, on threads. Knows nothing of data frames, labels or scikit-learn: blocks in, arrays out.
+Everything is in log space. Rows are scored in chunks that stay in cache, each through all blocks and then the
+log-sum-exp, on threads. Data frames, labels and scikit-learn are unknown here: blocks in, arrays out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,17 +22,17 @@ from candide.model.policy import ShiftedCalibrator, parse_class_proportions
 from candide.model.settings import Settings
 from candide.priors import PRIORS, Prior, resolve_prior
 
-if TYPE_CHECKING:  # read when a model is estimated: to load one stays quick
+if TYPE_CHECKING:  # imported when a model is estimated: loading one stays fast
     from candide.distributions import Distribution
     from candide.model.calibration import IsotonicCalibrator
 
-_CHUNK_BYTES = 1 << 18  # of joint log-probabilities: a chunk of them stays in the second-level cache
+_CHUNK_BYTES = 1 << 18  # of joint log-probabilities, which stay in the second-level cache
 
 
 class UnusableValueError(Exception):
-    """A block holds an infinite value, or an absent one where none is allowed; ``block`` is its position.
+    """A block holds an infinite value, or a missing one where none is allowed; ``block`` is its index.
 
-    The caller, who knows the columns' names, says where.
+    The caller, which has the names of the columns, reports where.
     """
 
     def __init__(self, block: int):
@@ -42,13 +42,13 @@ class UnusableValueError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """log p(class) and p(block | class): the generative story, complete."""
+    """log p(class) and p(block | class): a complete generative model."""
 
     log_prior: Floats  # (classes,)
     distributions: "tuple[Distribution, ...]"
-    allows_missing: bool = True  # scikit-learn's classes refuse NaN
+    allows_missing: bool = True  # scikit-learn's classes reject NaN
     calibrator: "IsotonicCalibrator | ShiftedCalibrator | None" = (
-        None  # what bends the probabilities at last; joint scores are as they are
+        None  # of probabilities; joint scores stay as they are
     )
 
     @property
@@ -57,11 +57,11 @@ class Model:
 
     @cached_property
     def strict_model(self) -> "Model":
-        """The same model, for which an absent value is an error."""
+        """The same model, for which a missing value is an error."""
         return replace(self, allows_missing=False)
 
     def shift_prior(self, log_ratio: Floats) -> "Model":
-        """The model where the classes have other shares: so many times those that it has learned, in logs."""
+        """Return the model for other class proportions, given the log of their ratio to those of the training rows."""
         if self.calibrator is not None:
             return replace(self, calibrator=ShiftedCalibrator(self.calibrator, log_ratio))
         joint = self.log_prior + log_ratio
@@ -72,7 +72,7 @@ class Model:
         return self._score(blocks, lambda joint, out: None, keep=True)
 
     def posterior(self, blocks: Sequence[Block]) -> Floats:
-        """p(class | x), (row, class). A row impossible under every class is left with the class prior."""
+        """p(class | x), (row, class). A row that is impossible under every class has the class prior."""
         if self.calibrator is not None:
             return np.exp(self.log_posterior(blocks))
         prior = np.exp(self.log_prior)
@@ -83,10 +83,10 @@ class Model:
         return self._score(blocks, lambda joint, out: self._normalise(joint), keep=True)
 
     def log_density(self, blocks: Sequence[Block]) -> Floats:
-        """log p(x), (row,): how well the model as a whole expects each row.
+        """log p(x), (row,).
 
-        -inf where a value has probability 0 in every class, such as a level never seen under MLE. That says nothing of
-        the class, so such a row still has a posterior, by its other columns.
+        It is -inf if a value has probability 0 in every class, such as an unseen level under MLE. Such a value does not
+        depend on the class, so that the row still has a posterior, from its other columns.
         """
 
         def finish(joint: Floats, out: Floats) -> None:
@@ -100,10 +100,10 @@ class Model:
         return joint, self._without_impossible(self._normalise(joint), blocks)
 
     def _without_impossible(self, density: Floats, blocks: Sequence[Block]) -> Floats:
-        """log p(x), -inf of rows that hold a value of probability 0 in every class."""
-        for law, block in zip(self.distributions, blocks, strict=True):
-            if (struck := law.impossible_rows(block)) is not None:
-                density[struck] = -np.inf
+        """Set log p(x) to -inf for rows with a value that has probability 0 in every class."""
+        for distribution, block in zip(self.distributions, blocks, strict=True):
+            if (impossible := distribution.impossible_rows(block)) is not None:
+                density[impossible] = -np.inf
         return density
 
     def classify(self, blocks: Sequence[Block]) -> Codes:
@@ -118,13 +118,13 @@ class Model:
         return self._score(blocks, finish, keep=False, dtype=np.intp, to_choose=True)
 
     def sample(self, n_rows: int, rng: "np.random.Generator") -> tuple[list[NDArray], Codes]:
-        """Tell the generative story ``n_rows`` times: first the class, then each block given the class."""
+        """Draw ``n_rows`` rows: first the class, then each block given the class."""
         prior = np.exp(self.log_prior)
         y = rng.choice(self.n_classes, size=n_rows, p=prior / prior.sum())
         return [d.sample(y, rng) for d in self.distributions], y
 
     def _normalise(self, joint: Floats) -> Floats:
-        """log p(class | x) in place, and log p(x)."""
+        """Replace log p(x, class) by log p(class | x) in place, and return log p(x)."""
         evidence = kernels.normalise(joint)
         if len(evidence) and evidence.min() == -np.inf:
             joint[np.isneginf(evidence)] = self.log_prior
@@ -134,7 +134,7 @@ class Model:
 
     @cached_property
     def _chunking(self) -> tuple[int, bool]:
-        """How many rows are scored at once, and whether that is done by BLAS: asked once, for a row takes no longer."""
+        """The number of rows of a chunk, and whether BLAS does the work; cached, as a single row takes no longer."""
         step = max([_CHUNK_BYTES // (8 * self.n_classes), *(d.min_batch_rows for d in self.distributions)])
         return step, any(d.is_blas_bound for d in self.distributions)
 
@@ -147,15 +147,15 @@ class Model:
         dtype: type = np.float64,
         to_choose: bool = False,
     ) -> NDArray:
-        """Score rows chunk by chunk and ``finish`` each chunk; ``keep`` the joint array or only what finish writes.
+        """Score rows by chunks and ``finish`` each; ``keep`` the joint array, or only what ``finish`` writes.
 
-        ``to_choose``: only the largest class matters, so that the last distribution need not score the others.
+        ``to_choose``: only the largest class matters, so that the last distribution need not score all others.
         """
         n_rows = blocks[0].shape[0]
         out: NDArray = np.empty((n_rows, self.n_classes) if keep else n_rows, dtype)
         steps = [(i, d.add_log_prob, b) for i, (d, b) in enumerate(zip(self.distributions, blocks, strict=True))]
         if to_choose and (screening := [i for i, d in enumerate(self.distributions) if d.can_screen_classes]):
-            i, _, block = steps.pop(screening[0])  # last, when it knows what the others make of the classes
+            i, _, block = steps.pop(screening[0])  # last, when the scores of the others are known
             steps.append((i, self.distributions[i].add_for_argmax, block))
         step, by_blas = self._chunking
 
@@ -183,7 +183,7 @@ def apply_model(
     blocks: Sequence[Block],
     unusable: Callable[[Any, Block], InputError] = not_finite_error,
 ) -> Any:
-    """Ask a model about blocks of rows; a value it cannot use is an error that names its column and row."""
+    """Apply a method of a model to blocks; the error of an unusable value names its column and row."""
     try:
         return method(model, blocks)
     except UnusableValueError as error:
@@ -191,16 +191,16 @@ def apply_model(
 
 
 def estimate_model(counts: ModelCounts, settings: Settings | None = None) -> Model:
-    """Turn counts into a model: this is where priors come in, and it may be done again without the data.
+    """Turn counts into a model: priors are applied here, and can be changed without the data.
 
-    ``priors`` is None (each event model's own), one prior for every block, or a mapping from event names to priors.
-    ``estimate`` is one for every block, or a mapping from event names to estimates, "predictive" for the rest.
+    ``param_priors`` is None (each event model's own), one prior, or a mapping from event names to priors. ``estimate``
+    is one estimate, or a mapping from event names to estimates, "predictive" for the rest.
     """
     settings = settings or Settings()
     if not len(counts.labels):
         raise InputError("this model has no rows left, and so no class", remedy="count rows into it")
     how, priors = settings.estimate, settings.param_priors
-    for what, given in (("priors", priors), ("estimate", how)):
+    for what, given in (("param_priors", priors), ("estimate", how)):
         _check_event_names(what, given, [part.event.name for part in counts.plan.parts])
     chosen = [prior_for(part.event, priors) for part in counts.plan.parts]
     distributions = []
@@ -224,16 +224,16 @@ def _estimate_method(event: events.EventModel, how: Any) -> str:
 
 
 def prior_for(event: events.EventModel, priors: Any) -> Prior | None:
-    """The prior that the settings give an event model; None leaves it its own."""
+    """Return the prior that the settings give an event model; None for its own."""
     if isinstance(priors, Mapping):
         priors = priors.get(event.name)
     return None if priors is None else resolve_prior(priors)
 
 
 def class_log_prior(counts: ModelCounts, class_prior: Any, method: Any) -> Floats:
-    """log p(class): ``"empirical"``, ``"uniform"``, a prior on the shares, the shares themselves; None for no prior."""
+    """log p(class): "empirical", "uniform", a prior on the proportions, the proportions, or None for zeros."""
     k = len(counts.labels)
-    if class_prior is None:  # classes start level, and what they start from is no probability
+    if class_prior is None:
         return np.zeros(k)
     if isinstance(class_prior, str) and class_prior == "uniform":
         return np.full(k, -np.log(k))
@@ -246,24 +246,26 @@ def class_log_prior(counts: ModelCounts, class_prior: Any, method: Any) -> Float
     if isinstance(class_prior, str | Prior):
         return _class_proportions(counts, resolve_prior(class_prior), method if isinstance(method, str) else "mean")
     with np.errstate(divide="ignore"):
-        return np.log(_given_log_prior(class_prior, counts.labels))
+        return np.log(_given_proportions(class_prior, counts.labels))
 
 
 def _class_proportions(counts: ModelCounts, prior: Prior | None, how: str) -> Floats:
-    """The class prior is the Categorical event model on ``y``."""
-    law = events.Categorical().estimate(counts.class_tally, prior, how)
-    return law.log_prob(np.arange(len(counts.labels))[:, None])[:, 0]
+    """Estimate the class prior as a Categorical event model of ``y``."""
+    distribution = events.Categorical().estimate(counts.class_tally, prior, how)
+    return distribution.log_prob(np.arange(len(counts.labels))[:, None])[:, 0]
 
 
-def _given_log_prior(shares: Any, labels: Labels) -> Floats:
-    if isinstance(shares, Mapping):
-        return parse_class_proportions(shares, labels)
-    given = np.asarray(shares, np.float64)
-    if given.shape != (len(labels),):
-        raise InputError(
-            f"class_prior: {formatting.format_count(given.size, 'share')} "
-            f"for {formatting.format_count(len(labels), 'class', 'classes')} {labels.values}"
+def _given_proportions(class_prior: Any, labels: Labels) -> Floats:
+    if isinstance(class_prior, Mapping):
+        return parse_class_proportions(class_prior, labels)
+    proportions = np.asarray(class_prior, np.float64)
+    if proportions.shape != (len(labels),):
+        n, k = (
+            formatting.format_count(proportions.size, "proportion"),
+            formatting.format_count(len(labels), "class", "classes"),
         )
-    if not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
-        raise InputError(f"class_prior: shares must be non-negative and sum to 1, not {given.tolist()}")
-    return given
+        raise InputError(f"class_prior: {n} for {k} {labels.values}", value=class_prior)
+    if not (proportions >= 0).all() or not np.isclose(proportions.sum(), 1.0):
+        what = f"class_prior: proportions must be non-negative and sum to 1, not {proportions.tolist()}"
+        raise InputError(what, value=class_prior)
+    return proportions

@@ -1,6 +1,6 @@
-"""Plan: which column goes to which block and event model, and the levels each category column has.
+"""Plan: the block and event model of each column, and the encodings, such as the levels of categories.
 
-A plan is encoding. Two censuses merge only if their plans agree on columns and events; levels are united.
+Counts merge only if their plans agree on columns and events; levels are united.
 
 >>> from candide.data.table import Table
 >>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
@@ -32,8 +32,8 @@ from candide.tally import TallySpec
 if TYPE_CHECKING:
     from candide.data.column_types import ColumnSchema
 
-_MAX_EVENT_LENGTH = 150  # letters of an event model in print
-ALL_COLUMNS = "*"  # in events: every column that is not named
+_MAX_EVENT_LENGTH = 150  # characters of an event model in a message
+ALL_COLUMNS = "*"  # in events: all columns that are not named
 DEFAULT_EVENTS = {  # of naive Bayes, by the kind of a column; the weighted model bins numbers and dates
     "number": "gaussian",
     "date": "gaussian",
@@ -43,14 +43,14 @@ DEFAULT_EVENTS = {  # of naive Bayes, by the kind of a column; the weighted mode
     "text": "text",
 }
 CodeMoves = tuple[CodeMapping, ...]  # of the codes of each column of a block
-BlockKey = Name | tuple[Name, ...] | None  # what tells blocks of one event model apart
+BlockKey = Name | tuple[Name, ...] | None  # distinguishes blocks of one event model
 
 
 @dataclass(frozen=True)
 class PlanPart:
-    """The columns of one block, their event model, and the encoding of each: at first the event model's own.
+    """The columns of one block, their event model, and their encodings, at first the event model's own.
 
-    What the encodings make of a row may be encoded once more, ``together``.
+    The encoded columns of a row may be compared with ``prototypes``.
     """
 
     event: EventModel
@@ -64,12 +64,12 @@ class PlanPart:
 
     @cached_property
     def block_kind(self) -> str:
-        """What its block holds: "numbers", "codes" or "documents"."""
+        """What its block holds: "numbers", "codes", "scores" or "documents"."""
         return (self.encodings[0] if self.encodings else self.event.encoding).block_kind
 
     @cached_property
     def levels(self) -> tuple[Labels, ...]:
-        """The levels of each column, where they are categories."""
+        """The levels of each column, if they are categories."""
         return tuple(encoding.labels for encoding in self.encodings) if self.block_kind == "codes" else ()  # type: ignore[attr-defined]
 
     @cached_property
@@ -79,59 +79,57 @@ class PlanPart:
 
     @cached_property
     def is_joint_term(self) -> bool:
-        """Whether it says what columns say together, beside the laws that each of them has."""
-        return any(len(one) > 1 for one in self.event.term_names(self.columns))
+        """Whether it is a term of several columns, besides their own terms."""
+        return any(len(names) > 1 for names in self.event.term_names(self.columns))
 
     def with_levels(self, table: Table, weight: Floats | None = None) -> "PlanPart":
-        """This part with what its encodings learn from ``table``, such as exactly the levels that it holds."""
+        """Return the part with encodings learned from ``table``, such as exactly the levels that it holds."""
         if self.block_kind not in ("codes", "scores"):
             return self
-        learned = zip(self.columns, self.encodings, strict=True)
-        given = {} if weight is None else {"weight": weight}
-        return replace(
-            self, encodings=tuple(_call_for_column(partial(e.learn, **given), table, name) for name, e in learned)
-        )
+        pairs = zip(self.columns, self.encodings, strict=True)
+        options = {} if weight is None else {"weight": weight}
+        learned = tuple(_call_for_column(partial(e.learn, **options), table, name) for name, e in pairs)
+        return replace(self, encodings=learned)
 
     def with_labels(self, levels: Iterable[Labels]) -> "PlanPart":
-        """This part with these levels of its columns."""
-        each = zip(self.encodings, levels, strict=True)
-        return replace(
-            self, encodings=tuple(replace(e, labels=s) if isinstance(e, LevelEncoding) else e for e, s in each)
-        )
+        """Return the part with these levels of its columns."""
+        pairs = zip(self.encodings, levels, strict=True)
+        encodings = tuple(replace(e, labels=labels) if isinstance(e, LevelEncoding) else e for e, labels in pairs)
+        return replace(self, encodings=encodings)
 
     @property
     def coded_columns(self) -> list[tuple[Name, Encoding]]:
-        """Its columns with their encodings, where these are codes."""
+        """Its columns with their encodings, if these are codes."""
         return list(zip(self.columns, self.encodings, strict=True)) if self.block_kind == "codes" else []
 
     def prune(self, tally: Any, seen_levels: Sequence[NDArray[np.bool_]]) -> tuple["PlanPart", Any]:
-        """This part and its tally without the levels of a column that are not met, unless they were declared."""
-        stays = [encoding.retained_mask(some) for encoding, some in zip(self.encodings, seen_levels, strict=False)]
-        if all(some.all() for some in stays):
+        """Return the part and its tally without unseen levels, unless they were declared."""
+        masks = [encoding.retained_mask(seen) for encoding, seen in zip(self.encodings, seen_levels, strict=False)]
+        if all(mask.all() for mask in masks):
             return self, tally
-        encodings = tuple(encoding.retain_levels(some) for encoding, some in zip(self.encodings, stays, strict=True))
-        return replace(self, encodings=encodings), tally.select_levels(stays)
+        encodings = tuple(encoding.retain_levels(mask) for encoding, mask in zip(self.encodings, masks, strict=True))
+        return replace(self, encodings=encodings), tally.select_levels(masks)
 
     def select_features(self, features: Sequence[int]) -> "PlanPart":
-        """The part of some of these columns, with their encodings and their share of a prior with a value a column."""
+        """Return the part of some columns, with their values of a prior that has one per column."""
         event = _select_prior_features(self.event, features, len(self.columns), self.block_kind == "codes")
         columns = tuple(self.columns[j] for j in features)
         encodings = tuple(self.encodings[j] for j in features)
         return replace(self, event=event, columns=columns, encodings=encodings)
 
     def is_tallied_like(self, other: "PlanPart") -> bool:
-        """Whether both are tallied in the same way, whatever their priors and what their encodings learned."""
+        """Whether both are tallied in the same way, whatever their priors and learned encodings."""
         return self.columns == other.columns and (
             self.event == other.event or self.event.spec(1) == other.event.spec(1)
         )
 
     def union(self, other: "PlanPart") -> tuple["PlanPart", tuple[CodeMapping, ...], tuple[CodeMapping, ...]]:
-        """The part with the encodings of both, and how the codes of each column move; () where none does."""
+        """Return the part with the encodings of both, and how the codes of each column move; () if none does."""
         if self.prototypes != other.prototypes:
-            what = f"columns {formatting.format_list(self.columns)} are compared with other typical rows in each of the models"
+            what = f"columns {formatting.format_list(self.columns)} have different prototypes in the two models"
             raise MergeError(what, column=self.columns, remedy=MERGE_REMEDY)
-        same = self.spec.encoding is not None and self.spec.encoding == other.spec.encoding  # of very many, one look
-        if same or self.encodings == other.encodings:
+        is_same = self.spec.encoding is not None and self.spec.encoding == other.spec.encoding  # one, for many columns
+        if is_same or self.encodings == other.encodings:
             return self, (), ()
         united = []
         for name, mine, theirs in zip(self.columns, self.encodings, other.encodings, strict=True):
@@ -174,14 +172,14 @@ class PlanPart:
             return table.numbers(self.columns)
         except InputError as error:
             if self.event.is_joint:
-                together = f"columns modelled together ({formatting.format_list(self.columns, 5)}) must be numbers"
-                error.remedy = together if error.remedy is None else f"{error.remedy}; {together}"
+                remedy = f"columns modelled jointly ({formatting.format_list(self.columns, 5)}) must be numbers"
+                error.remedy = remedy if error.remedy is None else f"{error.remedy}; {remedy}"
             raise
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Every input column, in order, and the parts that use them; a column may serve several of them."""
+    """The input columns, in order, and the parts that use them; a column may be in several parts."""
 
     columns: tuple[Name, ...]
     parts: tuple[PlanPart, ...]
@@ -192,11 +190,11 @@ class Plan:
         return [part.columns[0] for part in self.parts if part.event.weights_tokens]
 
     def with_levels(self, table: Table, weight: Floats | None = None) -> "Plan":
-        """This plan with what its encodings learn from ``table``."""
+        """Return the plan with encodings learned from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table, weight) for part in self.parts))
 
     def select_density_parts(self) -> tuple["Plan", list[int]]:
-        """The parts that are laws of the columns themselves, and their places: what has no density stands beside."""
+        """Return the plan of the parts that have a density, and their indices."""
         at = [i for i, part in enumerate(self.parts) if part.event.has_density]
         used = {name for i in at for name in self.parts[i].columns}
         return Plan(tuple(name for name in self.columns if name in used), tuple(self.parts[i] for i in at)), at
@@ -205,28 +203,26 @@ class Plan:
         return [part.block(table) for part in self.parts]
 
     def union(self, other: "Plan") -> tuple["Plan", list[CodeMoves], list[CodeMoves]]:
-        """The plan with the encodings of both, and how the codes of each one's parts move."""
+        """Return the plan with the encodings of both, and how the codes of the parts of each move."""
         if self.columns != other.columns:
-            raise MergeError(
-                f"these models have different columns: {_describe_difference(self.columns, other.columns)}"
-            )
-        same = f"{MERGE_REMEDY}, or both with the same events"
+            what = _describe_difference(self.columns, other.columns)
+            raise MergeError(f"these models have different columns: {what}")
+        remedy = f"{MERGE_REMEDY}, or both with the same events"
         for a, b in zip(self.parts, other.parts, strict=False):
             if not a.is_tallied_like(b):
-                raise MergeError(
-                    f"{_describe_counts(a)} in one model and {_describe_counts(b)} in the other", remedy=same
-                )
+                what = f"{_describe_counts(a)} in one model and {_describe_counts(b)} in the other"
+                raise MergeError(what, remedy=remedy)
         if len(self.parts) != len(other.parts):
-            raise MergeError("these models divide their columns differently", remedy=same)
+            raise MergeError("these models divide their columns differently", remedy=remedy)
         united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
 
 
 def _describe_counts(part: PlanPart) -> str:
-    """What a part counts, for an error that sets it against another: columns, or columns that speak together."""
+    """Describe what a part counts, for a message."""
     if part.is_joint_term:
         titles = part.event.term_titles(part.columns, part.encodings)
-        return f"{formatting.format_list(titles, 3)} {_columns_are(titles)} counted together"
+        return f"{formatting.format_list(titles, 3)} {_columns_are(titles)} counted jointly"
     event = formatting.truncate(str(part.event), _MAX_EVENT_LENGTH)
     return f"{formatting.format_columns(part.columns, 8)} {_columns_are(part.columns)} counted as {event}"
 
@@ -236,11 +232,11 @@ def _columns_are(names: Sequence[Any]) -> str:
 
 
 def make_plan(table: Table, events: Any = "auto", columns: "Sequence[ColumnSchema] | None" = None) -> Plan:
-    """The plan for a table in memory; ``columns`` where it has been looked at already."""
+    """Return the plan of a table in memory; ``columns`` if their types are known already."""
     if is_single_event(events):
         plan = _plan_single_event(table.names, resolve_event(events))
     else:
-        from candide.data.column_types import infer_columns  # here, for a model that is loaded has its plan
+        from candide.data.column_types import infer_columns  # here: a loaded model has its plan
 
         plan = plan_columns(infer_columns(table) if columns is None else columns, events)
     if table.is_sparse:
@@ -249,9 +245,9 @@ def make_plan(table: Table, events: Any = "auto", columns: "Sequence[ColumnSchem
 
 
 def plan_columns(columns: "Sequence[ColumnSchema]", events: Any = "auto") -> Plan:
-    """Assign an event model to every column: ``"auto"``, one for all, or a mapping for some, the rest by their kind.
+    """Assign an event model to every column: "auto", one for all, or a mapping for some and the rest by their type.
 
-    Columns that hold nothing to model are left out, unless an event model is asked for them.
+    Columns with nothing to model are left out, unless an event model is named for them.
     """
     names = dict.fromkeys(column.name for column in columns)
     if is_single_event(events):
@@ -281,11 +277,14 @@ def plan_columns(columns: "Sequence[ColumnSchema]", events: Any = "auto") -> Pla
 
 
 def _no_columns_error(columns: "Sequence[ColumnSchema]") -> InputError:
-    """The error where no column can be modelled: why not, and what one of them may be instead."""
+    """Return the error if no column can be modelled: why not, and what to do."""
     why = ", ".join(dict.fromkeys(column.reason for column in columns if column.reason))
-    what = f"none of the columns {formatting.format_list([one.name for one in columns])} can be modelled"
-    remedy = next((one.remedy for one in columns if one.remedy), "name an event model for one of them in events")
-    return InputError(f"{what}: {why}" if why else what, value=[one.name for one in columns], remedy=remedy)
+    names = [column.name for column in columns]
+    what = f"none of the columns {formatting.format_list(names)} can be modelled"
+    remedy = next(
+        (column.remedy for column in columns if column.remedy), "name an event model for one of them in events"
+    )
+    return InputError(f"{what}: {why}" if why else what, value=names, remedy=remedy)
 
 
 def _plan_single_event(names: tuple[Name, ...], event: EventModel) -> Plan:
@@ -295,12 +294,12 @@ def _plan_single_event(names: tuple[Name, ...], event: EventModel) -> Plan:
 
 
 def _has_own_block(event: EventModel) -> bool:
-    """Whether each column is a block of its own: one of documents is."""
+    """Whether each column is a block of its own, as documents are."""
     return event.encoding.block_kind == "documents"
 
 
 def _select_prior_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
-    """An event model whose prior has one value a column, for some of the columns."""
+    """Return an event model with the values of its prior for some columns, if it has one per column."""
     prior = event.prior
     if by_level or not is_dataclass(prior) or not is_dataclass(event):
         return event
@@ -312,7 +311,7 @@ def _select_prior_features(event: EventModel, features: Sequence[int], n_feature
 
 
 def expand_wildcard(events: Any, names: Collection[Name]) -> Any:
-    """The events with an entry for every column that ``"*"`` stands for: all that no other entry names.
+    """Return the events with an entry for every column that ``"*"`` stands for.
 
     >>> expand_wildcard({"*": "categorical", "age": "gaussian"}, ["age", "job", "town"])
     {'age': 'gaussian', 'job': 'categorical', 'town': 'categorical'}
@@ -325,7 +324,7 @@ def expand_wildcard(events: Any, names: Collection[Name]) -> Any:
 
 
 def named_events(events: Mapping[Any, Any]) -> dict[Name, EventModel]:
-    """The event model asked for each column, whether by itself or in a group."""
+    """Return the event model of each named column, also in groups."""
     return {name: resolve_event(event) for key, event in events.items() for name in _members(key)}
 
 
@@ -334,21 +333,18 @@ def _members(key: Any) -> tuple[Name, ...]:
 
 
 def _requested_events(events: Mapping[Any, Any], names: Collection[Name]) -> dict[Name, tuple[EventModel, BlockKey]]:
-    """The event model of every column named, and what tells its block from others of that model.
+    """Return the event model of every named column, and the key of its block.
 
-    A group of columns is a block where the model ties them to each other; so is a column named alone.
+    A group of columns is a block of its own if the event model is joint; so is a single column then.
     """
     found: dict[Name, tuple[EventModel, BlockKey]] = {}
     for key, given in events.items():
         event, members = resolve_event(given), _members(key)
         if isinstance(key, tuple) and not event.accepts_groups:
-            raise InputError(
-                f"{event.name} models each column by itself",
-                column=key,
-                remedy="name the columns apart, or model numbers together with Gaussian(covariance='full')",
-            )
+            remedy = "name the columns separately, or model numbers jointly with Gaussian(covariance='full')"
+            raise InputError(f"{event.name} models each column by itself", column=key, remedy=remedy)
         if not members:
-            raise InputError(f"events: a group without columns, of {event.name}", remedy="name its columns")
+            raise InputError(f"events: a group of {event.name} has no columns", remedy="name its columns")
         for name in members:
             if _check_known(name, names) in found:
                 raise InputError("in two entries of events", column=name, remedy="leave it in one of them")
@@ -357,7 +353,7 @@ def _requested_events(events: Mapping[Any, Any], names: Collection[Name]) -> dic
 
 
 def is_single_event(events: Any) -> bool:
-    """Whether one event model is asked for all columns, whatever they hold."""
+    """Whether one event model is named for all columns."""
     return not isinstance(events, Mapping) and events != "auto"
 
 
@@ -378,14 +374,14 @@ def _check_known(name: Name, names: Collection[Name]) -> Name:
 
 
 def _call_for_column(what: Callable[[Any], Any], table: Table, name: Name) -> Any:
-    """Something of one column of a table; an error names the column."""
+    """Call a function of one column of a table; an error names the column."""
     with add_column_to_errors(name):
         return what(table.column(name))
 
 
 @contextmanager
 def add_column_to_errors(column: Name) -> Iterator[None]:
-    """Let an error say which column it is about."""
+    """Add the column to an error that has none."""
     try:
         yield
     except InputError as error:

@@ -1,13 +1,13 @@
-"""Policy: how probabilities become decisions. One record, which predict, evaluate, model files and commands share.
+"""Policy: how probabilities become decisions. One record, shared by predict, evaluate, model files and commands.
 
 Costs give the class of least expected cost (Elkan, 2001); a threshold gives a class wherever its probability is high
-enough; without either the most probable class is given. A row may be left to a person: where no class is probable
-enough, or where every decision would cost more than that (Chow, 1970). The shares of the classes where the model is
-used, where they are not those that it learned, turn its probabilities first (Saerens, Latinne and Decaestecker, 2002).
+enough; without either, the most probable class is predicted. A row may be left to a person: if no class is probable
+enough, or if every decision would cost more than that (Chow, 1970). If the class proportions where the model is used
+differ from those it was trained on, its probabilities are adjusted first (Saerens, Latinne and Decaestecker, 2002).
 
 >>> p = np.log([[0.9, 0.1], [0.7, 0.3], [0.45, 0.55]])
 >>> labels = Labels(("no", "yes"))
->>> Policy(costs={("yes", "no"): 5}).make_rule(labels)(p).tolist()  # to miss a yes costs 5, a false alarm 1
+>>> Policy(costs={("yes", "no"): 5}).make_rule(labels)(p).tolist()  # missing a yes costs 5, a false alarm 1
 [0, 1, 1]
 >>> Policy(threshold=0.2).make_rule(labels)(p).tolist(), Policy(abstain_below=0.8).make_rule(labels)(p).tolist()
 ([0, 1, 1], [0, -1, -1])
@@ -30,33 +30,22 @@ from candide.errors import InputError, unknown_name_error
 
 __all__ = ["DecisionRule", "Labels", "Policy", "parse_class_proportions"]
 
-_ABSTAIN_CODE = -1  # the code of a row that is left to a person
-_COSTS_REMEDY = 'pass {("yes", "no"): 5}: what it costs that a yes is taken for a no'
+_ABSTAIN_CODE = -1
+_COSTS_REMEDY = 'pass {("yes", "no"): 5}: the cost of predicting no for a yes'
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How probabilities become decisions; what is not given has no part in it.
+    """How probabilities become decisions.
 
-    ``costs`` has by (true class, class given) what that costs: 0 of what is right and 1 of what is wrong, where
-    nothing is said. ``threshold`` is the probability from which on a row is given the class ``positive``, of two
-    classes the second if none is named. Rows whose most probable class has less than ``abstain_below``, or of which
-    any decision would cost more than ``referral``, are left open. ``class_prior`` has the shares of the classes
-    where the model is used.
+    ``costs`` holds costs by (true class, predicted class); those not given are 0 for a correct prediction and 1 for a
+    wrong one. The class ``positive``, by default the second of two, is predicted when its probability is at least
+    ``threshold``. The model abstains if the largest probability is below ``abstain_below``, or if the expected cost of
+    every class exceeds ``referral``. ``class_prior`` holds the class proportions where the model is used.
 
-    >>> Policy(threshold=0.2, abstain_below=0.6)
-    Policy(threshold=0.2, abstain_below=0.6)
-    >>> both = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2))
-    >>> (
-    ...     both.can_change_class,
-    ...     both.has_shifted_prior,
-    ...     both.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist(),
-    ... )
-    (True, True, [1])
-    >>> Policy(threshold=1.2)
-    Traceback (most recent call last):
-        ...
-    candide.errors.InputError: threshold: 1.2 is no probability; pass a number from 0 to 1
+    >>> policy = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2))
+    >>> policy.can_change_class, policy.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
+    (True, [1])
     """
 
     costs: Mapping[tuple[Any, Any], float] | None = None
@@ -64,129 +53,116 @@ class Policy:
     positive: Any = None
     abstain_below: float | None = None
     referral: float | None = None
-    class_prior: Mapping[Any, float] | str | None = None  # "uniform"; "empirical": as learned, whatever was said before
-    log_odds: float | None = None  # of the threshold, which may be too near 0 or 1 to be a number
+    class_prior: Mapping[Any, float] | str | None = None  # or "uniform"; "empirical": that of the training rows
+    log_odds: float | None = None  # of a threshold too close to 0 or 1 to be a number
 
     def __post_init__(self) -> None:
         if self.costs is not None and not isinstance(self.costs, Mapping):
-            raise InputError(
-                f"costs: {formatting.format_value(self.costs)} has no pairs of classes",
-                value=self.costs,
-                remedy=_COSTS_REMEDY,
-            )
+            what = f"costs: {formatting.format_value(self.costs)} has no pairs of classes"
+            raise InputError(what, value=self.costs, remedy=_COSTS_REMEDY)
         if self.class_prior is not None and not isinstance(self.class_prior, Mapping | str):
-            what = (
-                f"class_prior: {formatting.format_value(self.class_prior)} does not say which share is of which class"
-            )
+            what = f"class_prior: {formatting.format_value(self.class_prior)} does not name the classes"
             raise InputError(what, value=self.class_prior, remedy='pass {"no": 0.9, "yes": 0.1}, or "uniform"')
         for name in ("threshold", "abstain_below"):
             value = getattr(self, name)
             if value is not None and not (_is_number(value) and 0 <= value <= 1):
-                raise InputError(f"{name}: {value} is no probability", value=value, remedy="pass a number from 0 to 1")
-        for what, cost in (("referral", self.referral), *(self.costs or {}).items()):
-            if cost is not None and not _is_number(cost):
-                named = what if isinstance(what, str) else f"costs of {_to_python(what)}"
-                raise InputError(f"{named}: {cost} is no cost", value=cost, remedy="pass a finite number")
-        least = min([0.0, *(self.costs or {}).values()])
-        if self.referral is not None and self.referral < least:
-            remedy = f"pass a number >= {least:g}: no decision costs less, and every row would be left open"
-            raise InputError(f"referral: {self.referral:g} is no cost", value=self.referral, remedy=remedy)
+                what = f"{name}: {value} is not a probability"
+                raise InputError(what, value=value, remedy="pass a number from 0 to 1")
+        self._check_costs()
         if self.costs is not None and self.threshold is not None:
-            remedy = "pass one of them: costs choose a threshold themselves"
-            raise InputError("costs and a threshold both decide", value=self.threshold, remedy=remedy)
+            remedy = "pass one of them: costs determine a threshold"
+            raise InputError("costs and a threshold exclude each other", value=self.threshold, remedy=remedy)
         if self.threshold is not None and self.log_odds is None:
             with np.errstate(divide="ignore"):
                 odds = float(np.log(self.threshold) - np.log1p(-self.threshold))
             object.__setattr__(self, "log_odds", odds)
 
+    def _check_costs(self) -> None:
+        for key, cost in (("referral", self.referral), *(self.costs or {}).items()):
+            if cost is not None and not _is_number(cost):
+                name = key if isinstance(key, str) else f"costs of {_to_python(key)}"
+                raise InputError(f"{name}: {cost} is not a cost", value=cost, remedy="pass a finite number")
+        least = min([0.0, *(self.costs or {}).values()])
+        if self.referral is not None and self.referral < least:
+            what = f"referral: {self.referral:g} is below the cost of every decision, so the model would always abstain"
+            raise InputError(what, value=self.referral, remedy=f"pass a number >= {least:g}")
+
     def __repr__(self) -> str:
-        known = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
-        return f"Policy({', '.join(f'{name}={_to_python(value)!r}' for name, value in known if value is not None)})"
+        values = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
+        return f"Policy({', '.join(f'{name}={_to_python(value)!r}' for name, value in values if value is not None)})"
 
     def __bool__(self) -> bool:
         return self.can_change_class or self.class_prior is not None
 
     @property
     def can_change_class(self) -> bool:
-        """Whether any row may be given something else than its most probable class."""
+        """Whether the prediction may differ from the most probable class."""
         return any(value is not None for value in (self.costs, self.threshold, self.abstain_below, self.referral))
 
     @property
     def has_shifted_prior(self) -> bool:
-        """Whether the classes have other shares than those learned."""
+        """Whether the class proportions differ from those of the training rows."""
         return self.class_prior is not None and not (
             isinstance(self.class_prior, str) and self.class_prior == "empirical"
         )
 
     def explain_decision(self, predicted: int, log_p: float) -> str:
-        """By what a row is given another class than its most probable one, of ``log_p``, or is left open.
+        """Return why a row is not given its most probable class, which has the log-probability ``log_p``.
 
-        >>> (
-        ...     Policy(costs={("yes", "no"): 5}).explain_decision(1, np.log(0.6)),
-        ...     Policy(threshold=0.2).explain_decision(1, np.log(0.6)),
-        ... )
-        ('least expected cost', 'threshold 0.2')
-        >>> (
-        ...     Policy(threshold=0.2, abstain_below=0.9).explain_decision(-1, np.log(0.6)),
-        ...     Policy(referral=0.3).explain_decision(-1, np.log(0.6)),
-        ... )
-        ('less sure than 0.9', 'any class costs more than 0.3')
+        >>> Policy(threshold=0.2).explain_decision(1, np.log(0.6)), Policy(referral=0.3).explain_decision(-1, 0.0)
+        ('threshold 0.2', 'every class costs more than 0.3')
         """
         if predicted == _ABSTAIN_CODE and self.abstain_below and log_p < np.log(self.abstain_below):
-            return f"less sure than {self.abstain_below:g}"
+            return f"largest probability below {self.abstain_below:g}"
         if predicted == _ABSTAIN_CODE:
-            return f"any class costs more than {self.referral:g}"
+            return f"every class costs more than {self.referral:g}"
         return "least expected cost" if self.threshold is None else f"threshold {self._threshold_text}"
 
     @property
     def _threshold_text(self) -> str:
-        nearly = self.threshold == 1 and self.log_odds is not None and np.isfinite(self.log_odds)
-        return "nearly 1" if nearly else formatting.format_threshold(self.threshold or 0.0)
+        is_rounded = self.threshold == 1 and self.log_odds is not None and np.isfinite(self.log_odds)
+        return "nearly 1" if is_rounded else formatting.format_threshold(self.threshold or 0.0)
 
     def describe(self, labels: Labels) -> str:
-        """The policy in a line.
+        """Describe the policy in a line.
 
         >>> Policy(threshold=0.2, abstain_below=0.6).describe(Labels(("no", "yes")))
-        "'yes' from a probability of 0.2 on; left open if less sure than 0.6"
+        "'yes' if its probability is at least 0.2; abstain if the largest probability is below 0.6"
         >>> Policy(costs={("yes", "no"): 5}, referral=0.4).describe(Labels(("no", "yes")))
-        "least expected cost ('yes' taken for 'no' costs 5); left open if any class costs more than 0.4"
+        "least expected cost ('no' for 'yes' costs 5); abstain if every class costs more than 0.4"
         """
-        found = []
+        parts = []
         if self.costs is not None:
-            wrong = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
-            each = [
-                f"{to_plain_value(true)!r} taken for {to_plain_value(given)!r} costs {cost:g}"
-                for (true, given), cost in wrong[:3]
-            ]
-            more = [f"{len(wrong) - 3} more"] if len(wrong) > 3 else []
-            found.append(f"least expected cost ({'; '.join([*each, *more]) or 'every error costs 1'})")
+            special = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
+            costs = [f"{to_plain_value(p)!r} for {to_plain_value(t)!r} costs {cost:g}" for (t, p), cost in special[:3]]
+            costs += [f"{len(special) - 3} more"] if len(special) > 3 else []
+            parts.append(f"least expected cost ({'; '.join(costs) or 'every error costs 1'})")
         if self.threshold is not None:
-            found.append(
-                f"{labels.values[self._positive_code(labels)]!r} from a probability of {self._threshold_text} on"
-            )
+            label = labels.values[self._positive_code(labels)]
+            parts.append(f"{label!r} if its probability is at least {self._threshold_text}")
         if self.abstain_below is not None:
-            found.append(f"left open if less sure than {self.abstain_below:g}")
+            parts.append(f"abstain if the largest probability is below {self.abstain_below:g}")
         if self.referral is not None:
-            found.append(f"left open if any class costs more than {self.referral:g}")
+            parts.append(f"abstain if every class costs more than {self.referral:g}")
         if self.has_shifted_prior and self.class_prior is not None:
-            shares = zip(labels.values, parse_class_proportions(self.class_prior, labels).tolist(), strict=True)
-            some = [f"{label}={share:.4g}" for label, share in shares]
-            found.append(f"class shares {', '.join(some[:8])}{f' and {len(some) - 8} more' if len(some) > 8 else ''}")
-        return "; ".join(found)
+            proportions = parse_class_proportions(self.class_prior, labels).tolist()
+            each = [f"{label}={p:.4g}" for label, p in zip(labels.values, proportions, strict=True)]
+            more = f" and {len(each) - 8} more" if len(each) > 8 else ""
+            parts.append(f"class proportions {', '.join(each[:8])}{more}")
+        return "; ".join(parts)
 
     def with_defaults(self, other: "Policy | None") -> "Policy":
-        """What this one says; where it does not decide, or has no shares, what another says."""
+        """Return this policy, with the decision rule or the class prior of another if it has none."""
         if other is None:
             return self
-        found = self if self.can_change_class else replace(other, class_prior=None)
-        return replace(found, class_prior=other.class_prior if self.class_prior is None else self.class_prior)
+        policy = self if self.can_change_class else replace(other, class_prior=None)
+        return replace(policy, class_prior=other.class_prior if self.class_prior is None else self.class_prior)
 
     def make_rule(self, labels: Labels) -> "DecisionRule":
-        """The same for classes that are known: codes instead of names."""
-        k = len(labels)
+        """Return the decision rule for these classes."""
         costs = None if self.costs is None else _cost_matrix(self.costs, labels)
         if costs is None and self.referral is not None:
-            costs = 1.0 - np.eye(k)
+            costs = 1.0 - np.eye(len(labels))
         positive = None if self.log_odds is None else self._positive_code(labels)
         return DecisionRule(costs, positive, self.log_odds, self.abstain_below, self.referral)
 
@@ -194,7 +170,7 @@ class Policy:
         if self.positive is None:
             if len(labels) == 2:
                 return 1
-            what = f"a threshold is of one class, and there are {len(labels)}: {formatting.format_list(labels.values)}"
+            what = f"a threshold needs a class, and there are {len(labels)}: {formatting.format_list(labels.values)}"
             raise InputError(what, value=self.threshold, remedy="name it: positive=... (--positive)")
         return _class_code("positive", self.positive, labels)
 
@@ -203,30 +179,30 @@ class Policy:
 class DecisionRule:
     """A policy for classes by their codes."""
 
-    costs: Floats | None = None  # (true class, class given)
+    costs: Floats | None = None  # (true class, predicted class)
     positive: int | None = None
     log_odds: float | None = None
     abstain_below: float | None = None
     referral: float | None = None
 
     def __call__(self, log_posterior: Floats) -> Codes:
-        """(row,) the class that each row is given; -1 where it is left open."""
+        """Return the predicted class of each row, (row,); -1 for an abstention."""
         if self.costs is not None:
             expected = np.exp(log_posterior) @ self.costs
-            given = expected.argmin(axis=1)
+            predicted = expected.argmin(axis=1)
             if self.referral is not None:
-                given = np.where(expected.min(axis=1) > self.referral, _ABSTAIN_CODE, given)
+                predicted = np.where(expected.min(axis=1) > self.referral, _ABSTAIN_CODE, predicted)
         elif self.positive is not None:
-            given = self._apply_threshold(log_posterior, self.positive)
+            predicted = self._apply_threshold(log_posterior, self.positive)
         else:
-            given = log_posterior.argmax(axis=1)
+            predicted = log_posterior.argmax(axis=1)
         if self.abstain_below is None:
-            return given
+            return predicted
         with np.errstate(divide="ignore"):
-            return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _ABSTAIN_CODE, given)
+            return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _ABSTAIN_CODE, predicted)
 
     def _apply_threshold(self, log_posterior: Floats, c: int) -> Codes:
-        """The class where its log-odds reach the threshold, elsewhere the most probable of the others."""
+        """Return class c where its log-odds reach the threshold, elsewhere the most probable of the others."""
         rest = log_posterior.copy()
         rest[:, c] = -np.inf
         with np.errstate(invalid="ignore"):
@@ -234,14 +210,14 @@ class DecisionRule:
         return np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
 
     def to_export_dict(self) -> dict[str, Any]:
-        """The rule as data; what has no part in it is left out."""
+        """Return the rule as data, without what is not set."""
         with np.errstate(divide="ignore"):
-            least = None if self.abstain_below is None else np.log(self.abstain_below)
-        held = {"costs": self.costs, "referral": self.referral, "positive": self.positive, "log_odds": self.log_odds}
-        return {name: value for name, value in {**held, "log_abstain": least}.items() if value is not None}
+            log_abstain = None if self.abstain_below is None else np.log(self.abstain_below)
+        values = {"costs": self.costs, "referral": self.referral, "positive": self.positive, "log_odds": self.log_odds}
+        return {name: value for name, value in {**values, "log_abstain": log_abstain}.items() if value is not None}
 
     def cost(self, y: Codes, predicted: Codes) -> Floats:
-        """(row,) what it came to that a row of a class was given one; a row left open costs a referral."""
+        """Return the cost of each prediction, (row,); an abstention costs a referral."""
         k = int(max(y.max(initial=0), predicted.max(initial=0))) + 1
         costs = 1.0 - np.eye(k) if self.costs is None else self.costs
         return np.where(predicted < 0, self.referral or 0.0, costs[y, predicted])
@@ -249,62 +225,61 @@ class DecisionRule:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedCalibrator:
-    """Probabilities that are bent, and then turned to other shares of the classes."""
+    """A calibrator, followed by a shift to other class proportions."""
 
     calibrator: Any
-    log_ratio: Floats  # (classes,) of the shares there and here
+    log_ratio: Floats  # (classes,) of the new and the old proportions
 
     def __call__(self, log_posterior: Floats) -> Floats:
         joint = self.calibrator(log_posterior) + self.log_ratio
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
     def to_export_dict(self) -> dict[str, Any]:
-        """The curve as data, and what is added to its log-probabilities."""
+        """Return the calibrator as data, with the shift of its log-probabilities."""
         return {**self.calibrator.to_export_dict(), "shift": self.log_ratio}
 
 
 def parse_class_proportions(
     proportions: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior"
 ) -> Floats:
-    """(classes,) shares by class that sum to one, whichever way the classes are written."""
+    """Return proportions that sum to 1, (classes,), however the classes are written."""
     if isinstance(proportions, str):
         if proportions != "uniform":
-            raise unknown_name_error("class prior", proportions, ("uniform", "shares by class"))
+            raise unknown_name_error("class prior", proportions, ("uniform", "proportions by class"))
         return np.full(len(labels), 1.0 / len(labels))
-    found = np.full(len(labels), np.nan)
-    for label, share in proportions.items():
-        code = _class_code(what, label, labels)
-        if not (_is_number(share) and share >= 0):
-            remedy = "pass a number from 0 to 1"
-            raise InputError(f"{what}: {share} is no share of {to_plain_value(label)!r}", value=share, remedy=remedy)
-        if not np.isnan(found[code]):
-            remedy = "give each class one share"
-            raise InputError(
-                f"{what}: the share of {to_plain_value(label)!r} is said twice", value=label, remedy=remedy
-            )
-        found[code] = share
-    if np.isnan(found).any():
-        gone = [label for label, share in zip(labels.values, found, strict=True) if np.isnan(share)]
-        remedy = "give every class a share, 0 where it is never met"
-        raise InputError(f"{what} has no share of {formatting.format_list(gone, 3)}", value=gone, remedy=remedy)
-    total = float(found.sum())
+    parsed = np.full(len(labels), np.nan)
+    for label, proportion in proportions.items():
+        code, name = _class_code(what, label, labels), to_plain_value(label)
+        if not (_is_number(proportion) and proportion >= 0):
+            problem = f"{what}: {proportion} is not a proportion of {name!r}"
+            raise InputError(problem, value=proportion, remedy="pass a number from 0 to 1")
+        if not np.isnan(parsed[code]):
+            problem, remedy = f"{what}: the proportion of {name!r} is given twice", "give each class one proportion"
+            raise InputError(problem, value=label, remedy=remedy)
+        parsed[code] = proportion
+    if np.isnan(parsed).any():
+        absent = [label for label, p in zip(labels.values, parsed, strict=True) if np.isnan(p)]
+        problem = f"{what} has no proportion of {formatting.format_list(absent, 3)}"
+        raise InputError(problem, value=absent, remedy="give every class a proportion, 0 if it never occurs")
+    total = float(parsed.sum())
     if not np.isclose(total, 1.0):
-        remedy = f"divide them by {total:g}" if total > 0 else "give some class a share"
-        raise InputError(f"{what}: the shares sum to {total:g}, and not to 1", value=total, remedy=remedy)
-    return found / total
+        remedy = f"divide them by {total:g}" if total > 0 else "give some class a proportion above 0"
+        raise InputError(f"{what}: the proportions sum to {total:g}, not to 1", value=total, remedy=remedy)
+    return parsed / total
 
 
 def _cost_matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
-    out, told = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
+    matrix, seen = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
     for pair, cost in costs.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise InputError(f"costs: {pair!r} is no pair of classes", value=pair, remedy=_COSTS_REMEDY)
-        true, given = (_class_code("costs", label, labels) for label in pair)
-        if (true, given) in told:  # written in two ways
-            raise InputError(f"costs: those of {_to_python(pair)} are said twice", value=pair, remedy="say them once")
-        told.add((true, given))
-        out[true, given] = cost
-    return out
+            raise InputError(f"costs: {pair!r} is not a pair of classes", value=pair, remedy=_COSTS_REMEDY)
+        true, predicted = (_class_code("costs", label, labels) for label in pair)
+        if (true, predicted) in seen:  # written in two ways
+            what = f"costs: {_to_python(pair)} is given twice"
+            raise InputError(what, value=pair, remedy="give each pair one cost")
+        seen.add((true, predicted))
+        matrix[true, predicted] = cost
+    return matrix
 
 
 def _class_code(what: str, label: Any, labels: Labels) -> int:
@@ -315,9 +290,9 @@ def _class_code(what: str, label: Any, labels: Labels) -> int:
 
 
 def _to_python(value: Any) -> Any:
-    """A value with Python's own texts and numbers in the place of NumPy's."""
+    """Return a value with Python's strings and numbers in the place of NumPy's."""
     if isinstance(value, Mapping):
-        return {_to_python(name): _to_python(one) for name, one in value.items()}
+        return {_to_python(name): _to_python(item) for name, item in value.items()}
     return tuple(map(_to_python, value)) if isinstance(value, tuple) else to_plain_value(value)
 
 
@@ -329,7 +304,7 @@ PolicyLike = Policy | Mapping[str, Any] | None
 
 
 def make_policy(policy: PolicyLike) -> Policy | None:
-    """A policy as it is, or of its fields by name."""
+    """Return a policy, given as such or as a mapping of its fields."""
     if policy is None or isinstance(policy, Policy):
         return policy
     names = [f.name for f in fields(Policy) if f.name != "log_odds"]

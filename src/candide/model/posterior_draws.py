@@ -1,10 +1,10 @@
-"""Draws: models whose parameters are drawn from the posterior of their laws; how sure a probability itself is.
+"""Posterior draws: models whose parameters are drawn from their posterior, for intervals of probabilities.
 
-"81 %, 76 to 86" says that the counts leave P(class | x) open by so much: of few rows by a lot. It takes the model's
-assumptions for true, that columns are independent given the class above all; what these cost it does not say. The
-parameters are drawn under Jeffreys' priors, whatever prior the estimates have, so that intervals hold as often as they
-say; an estimate that its prior draws far from the rows may lie outside. A model
-whose voices are weighted is no product of laws, and its weights have no posterior that is kept: there is no interval.
+An interval such as "81%, 76 to 86" is the uncertainty of P(class | x) given the counts: large for few rows. It assumes
+that the model is true, above all that columns are independent given the class, and does not include the error of these
+assumptions. Parameters are drawn under Jeffreys' priors, whatever the prior of the estimates, so that intervals have
+their nominal coverage; an estimate that its prior moves far from the data may lie outside. A weighted model has no
+posterior of its weights, and so no intervals.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import FittedModel
@@ -32,35 +32,32 @@ N_DRAWS = 200
 
 
 def draw_model(fitted: FittedModel, rng: "np.random.Generator") -> Model:
-    """A model as probable as the counts make it."""
+    """Draw a model from the posterior."""
     refuse_weighted(fitted)
-    census = fitted.selected_counts
-    laws = []
-    for part, tally in zip(census.plan.parts, census.tallies, strict=True):
+    counts = fitted.selected_counts
+    distributions = []
+    for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
         try:
-            laws.append(part.event.draw_posterior(tally, rng))
+            distributions.append(part.event.draw_posterior(tally, rng))
         except CellError as error:
-            label, column = census.labels.values[error.class_code], part.columns[error.feature]
+            label, column = counts.labels.values[error.class_code], part.columns[error.feature]
             raise InputError(f"class {label!r}: {error.reason}", column=column) from None
         except InputError as error:
             remedy = error.remedy or ""
             raise InputError(error.problem, column=part.columns[0], value=error.value, remedy=remedy) from None
-    return Model(_log_prior(fitted, rng), tuple(laws))
+    return Model(_log_prior(fitted, rng), tuple(distributions))
 
 
 def refuse_weighted(fitted: FittedModel) -> None:
-    """An error where there is no posterior of laws to draw from."""
+    """Raise an error if there is no posterior to draw from."""
     if fitted.term_weights is not None:
-        raise InputError(
-            "a weighted model has no interval of its probabilities: its weights are learned, and have no posterior",
-            remedy="fit it with model='naive' (--model naive), or look how often such probabilities come true: "
-            "candide evaluate",
-        )
-    fitted.counts  # noqa: B018  without counts there is no posterior: an error says so
+        remedy = "fit it with model='naive' (--model naive), or check its calibration with candide evaluate"
+        raise InputError("a weighted model has no intervals: its weights have no posterior", remedy=remedy)
+    fitted.counts  # noqa: B018  raises an error if there are none
 
 
 def _log_prior(fitted: FittedModel, rng: "np.random.Generator") -> Floats:
-    """Shares that are given stay; those that were counted are drawn under Jeffreys' prior."""
+    """Return given proportions as they are; draw counted ones under Jeffreys' prior."""
     policy, given = fitted.policy, fitted.settings.class_prior
     with np.errstate(divide="ignore"):
         if policy is not None and policy.class_prior is not None and policy.has_shifted_prior:
@@ -71,22 +68,21 @@ def _log_prior(fitted: FittedModel, rng: "np.random.Generator") -> Floats:
 
 
 def draw_models(fitted: FittedModel, n: int = N_DRAWS, seed: int = 0) -> list[Model]:
-    """So many models drawn from the posterior, the same each time."""
+    """Draw models from the posterior, the same each time."""
     rng = np.random.default_rng(seed)
     return [draw_model(fitted, rng) for _ in range(n)]
 
 
 def probability_intervals(models: Sequence[Model], blocks: Sequence[Block], level: float = 0.95) -> Floats:
-    """(row, class, 2) between which values P(class | x) lies in such a share of the models."""
+    """(row, class, 2) the interval that contains P(class | x) in a fraction ``level`` of the models."""
     each = np.stack([model.posterior(blocks) for model in models])
-    # Of m draws the i-th smallest has i / (m + 1) below it on average: others would make intervals too narrow.
+    # The i-th smallest of m draws has i / (m + 1) below it on average: other quantiles make intervals too narrow.
     ends = np.quantile(each, [(1 - level) / 2, (1 + level) / 2], axis=0, method="weibull")
     return np.moveaxis(ends, 0, -1)
 
 
 def check_level(level: float) -> None:
-    """An error where a level is none."""
+    """Raise an error if a level is not between 0 and 1."""
     if not (isinstance(level, int | float | np.number) and 0 < level < 1):
-        raise InputError(
-            f"level: {level!r} is no level of an interval", value=level, remedy="pass a number such as 0.95"
-        )
+        what = f"level: {level!r} is not between 0 and 1"
+        raise InputError(what, value=level, remedy="pass a number such as 0.95")

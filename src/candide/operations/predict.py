@@ -26,8 +26,8 @@ from candide.engines.scoring import prepare_to_score, score_batch
 from candide.errors import InputError, unknown_name_error
 from candide.kernels import threads
 from candide.model.fitted import FittedModel
+from candide.model.input_columns import UnseenValues
 from candide.model.policy import PolicyLike
-from candide.model.unseen_values import UnseenValues
 from candide.store import outputs
 from candide.store.models import ModelLike, load_fitted, make_read_options
 from candide.store.scored_files import is_scored_file

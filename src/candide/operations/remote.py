@@ -19,7 +19,7 @@ from candide.engines.reading import ReadOptions
 from candide.engines.scoring import prepare_to_score
 from candide.errors import InputError, SourceError
 from candide.kernels import threads
-from candide.model.unseen_values import unseen_note
+from candide.model.input_columns import unseen_note
 from candide.operations.connection import Connection, RequestTooLargeError, ServerResponse
 from candide.operations.predict import MAX_PROBABILITIES, check_distinct, check_kept_columns, write_scored
 from candide.store import outputs

@@ -27,8 +27,7 @@ from candide.data.notes import Note
 from candide.data.table import Name, Table, to_numbers
 from candide.errors import InputError
 from candide.model.fitted import FittedModel
-from candide.model.input_columns import compare_columns
-from candide.model.unseen_values import UnseenValues
+from candide.model.input_columns import UnseenValues, compare_columns
 
 _MAX_CACHED = 4096  # values of a column
 _MAX_CACHED_LENGTH = 100  # characters of a value
