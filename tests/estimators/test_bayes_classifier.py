@@ -1,4 +1,4 @@
-"""BayesClassifier: right answers on tables that naive Bayes gets wrong, and a score that stays a sum."""
+"""BayesClassifier predicts what naive Bayes cannot, and its score stays a sum of terms."""
 
 import numpy as np
 import pandas as pd

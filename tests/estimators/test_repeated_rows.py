@@ -1,4 +1,4 @@
-"""The default model where rows repeat: copies teach once, natural repeats as often as they are drawn."""
+"""The default model where rows repeat: copies count once, natural repeats as often as drawn."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models whose voices are weighted: counts add and subtract as ever, and weights are learned again from rows."""
+"""Weighted models: counts add and subtract, and weights are learned again from rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The census income table: missing values, shuffled columns, a model assembled by hand from scikit-learn's parts."""
+"""The adult table: missing values, shuffled columns, a model assembled by hand from scikit-learn's parts."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Columns whose first rows hold 0 and 1 alone, and numbers further down: found out, or named in a note."""
+"""Columns with 0 and 1 only in their first rows, and other numbers later: found, or named in a note."""
 
 import gzip
 import warnings

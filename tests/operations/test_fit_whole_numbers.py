@@ -1,4 +1,4 @@
-"""Few different whole numbers: amounts or codes, as the counts say, through every door."""
+"""Columns of few integers: amounts or codes, as the counts decide, from every kind of source."""
 
 from functools import reduce
 from operator import add

@@ -1,4 +1,4 @@
-"""Very many classes, and very many levels: what is held at a time has a bound."""
+"""Very many classes and levels: memory has a bound."""
 
 import importlib
 

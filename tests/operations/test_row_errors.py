@@ -1,4 +1,4 @@
-"""Judging a model by rows: its scores, and the rows that surprised it most, of every kind of table."""
+"""A model scored on labelled rows: its scores and its largest errors, for every kind of table."""
 
 import numpy as np
 import pandas as pd

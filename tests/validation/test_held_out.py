@@ -1,4 +1,4 @@
-"""What a fit may be trusted for: rows held out of everything, and calibration by them."""
+"""Scores of held-out rows, for rare classes too, and calibration on them."""
 
 from dataclasses import replace
 

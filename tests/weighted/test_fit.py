@@ -1,4 +1,4 @@
-"""The weighed model from any source: the one that the rows in memory give, through every door."""
+"""The weighted model of a source equals that of the same rows in memory; settings, and the chain of calls."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Weights learned again from any source, and by what counts rows in and out; a file changes only where it should."""
+"""Weights learned again from any source, after update, forget and merge."""
 
 from dataclasses import replace
 

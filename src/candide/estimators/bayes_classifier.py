@@ -225,11 +225,11 @@ class BayesClassifier(WeightedClassifier):
         return plan, fitted
 
     def _record_params(self, plan: Plan) -> dict[str, Any]:
-        """The plan says what ``like`` said, which may be a model of any size."""
+        """Without ``like``, which may be a model of any size: the plan has its encodings and terms."""
         return {name: value for name, value in super()._record_params(plan).items() if name != "like"}
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted one with the same parameters, and with ``like`` as it is: a clone of that would know nothing."""
+        """An unfitted copy with the same parameters; ``like`` is not cloned, because a clone of it would be unfitted."""
         from sklearn.base import _clone_parametrized
 
         if getattr(self, "like", None) is None:

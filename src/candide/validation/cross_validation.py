@@ -58,14 +58,7 @@ from candide.weighted.selection import LearnedEncodings, plan_column_terms, sele
 
 @dataclass(frozen=True)
 class Validation:
-    """Cross-validation: the scores of each fold on rows it was not trained on, and the model of all rows.
-
-    >>> from candide.demo import garden_rows
-    >>> plants, herb = garden_rows(300, seed=0)
-    >>> validation = cross_validate({**plants, "herb": herb}, "herb", folds=5)
-    >>> len(validation.folds), validation.total.n
-    (5, 300.0)
-    """
+    """Cross-validation: the scores of each fold on rows it was not trained on, and the model of all rows."""
 
     folds: list[Scores]
     fit_result: FitResult
@@ -82,13 +75,6 @@ class Validation:
 
         Folds keep dependent rows together, such as those of a patient with ``fold_by``; with fewer than five folds the
         intervals are coarse.
-
-        >>> from candide.demo import garden_rows
-        >>> plants, herb = garden_rows(300, seed=0)
-        >>> validation = cross_validate({**plants, "herb": herb}, "herb", folds=10, model="naive")
-        >>> low, high = validation.intervals(by="folds")["accuracy"]
-        >>> bool(low < validation.total.accuracy < high)
-        True
         """
         return resampled_intervals(self.folds, level, by=by, draws=draws, seed=seed)
 
