@@ -34,6 +34,7 @@ from candide.engines.scoring import score_blocks
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
+from candide.validation.held_out import expand_classes
 
 
 def unite_plans(plans: Sequence[Plan]) -> Plan:
@@ -129,19 +130,6 @@ class FoldModel:
         own = [read(_select_columns(blocks[i], columns)) for i, columns, read in each]
         log_posterior, _ = score_blocks(self.fitted.plan, self.fitted.model, own)
         return expand_classes(log_posterior, self.fitted.counts, self.classes, self.n_classes)
-
-
-def expand_classes(log_posterior: Floats, counts: ModelCounts, classes: NDArray[np.intp], n_classes: int) -> Floats:
-    """(row, class) log p(class | x) of all classes, by a model of those with these codes.
-
-    A class that the model has not seen gets the proportion of one row, whatever x is, so that no row is impossible.
-    """
-    if len(classes) == n_classes:
-        return log_posterior
-    n, n_unseen = float(counts.class_weight.sum()), n_classes - len(classes)
-    out = np.full((len(log_posterior), n_classes), -np.log(n + n_unseen))
-    out[:, classes] = log_posterior - np.log1p(n_unseen / n)
-    return out
 
 
 def _block_reader(part: PlanPart, own: PlanPart) -> Callable[[Block], Block]:

@@ -41,7 +41,6 @@ from candide.model.fitted import FittedModel
 from candide.model.model import Model, class_log_prior
 from candide.model.plan import Plan, plan_columns
 from candide.model.settings import Settings, WeightedSettings, default_settings
-from candide.validation.fold_models import expand_classes
 from candide.weighted.fit import count_sample, fit_weighted
 from candide.weighted.selection import LearnedEncodings
 
@@ -161,6 +160,19 @@ def _score_folds(
         for i, fitted in enumerate((fit(train, test), fit_naive(train))):
             posterior, codes = fitted.apply(Model.log_posterior, test.table), _class_codes(fitted.counts, sample)
             out[i, sample.fold == fold] = expand_classes(posterior, fitted.counts, codes, len(sample.labels))
+    return out
+
+
+def expand_classes(log_posterior: Floats, counts: ModelCounts, classes: Codes, n_classes: int) -> Floats:
+    """(row, class) log p(class | x) of all classes, by a model of those with these codes.
+
+    A class that the model has not seen gets the proportion of one row, whatever x is, so that no row is impossible.
+    """
+    if len(classes) == n_classes:
+        return log_posterior
+    n, n_unseen = float(counts.class_weight.sum()), n_classes - len(classes)
+    out = np.full((len(log_posterior), n_classes), -np.log(n + n_unseen))
+    out[:, classes] = log_posterior - np.log1p(n_unseen / n)
     return out
 
 
