@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import candide as cd
 from candide import kernels
 from candide.distributions import MultivariateNormal, MultivariateT, Normal
-from candide.distributions.mahalanobis import DistanceScreen
-from candide.distributions.whitening import CholeskyRoot
+from candide.distributions.mahalanobis import CholeskyRoot, DistanceScreen
 from candide.model.model import Model
 
 WIDE = 80  # columns: wide enough to be screened

@@ -20,8 +20,8 @@ import { readFileSync } from "node:fs";
 const { default: model } = await import(process.argv[2]);
 const rows = JSON.parse(readFileSync(0, "utf8"));
 const out = rows.map((row) => {
-  const { probabilities, scores, label, voices, log_prior } = model.score(row);
-  const sums = log_prior.map((start, c) => voices.reduce((sum, voice) => sum + voice.contributions[c], start));
+  const { probabilities, scores, label, terms, log_prior } = model.score(row);
+  const sums = log_prior.map((start, c) => terms.reduce((sum, term) => sum + term.contributions[c], start));
   return { probabilities, scores: scores.map(String), sums: sums.map(String), label };
 });
 process.stdout.write(JSON.stringify(out));
@@ -37,9 +37,9 @@ out = []
 for row in json.load(sys.stdin):
     found = model.score(row)
     sums = found["log_prior"]
-    for voice in found["voices"]:
-        sums = [a + b for a, b in zip(sums, voice["contributions"])]
-    out.append({**found, "voices": None, "sums": sums})
+    for term in found["terms"]:
+        sums = [a + b for a, b in zip(sums, term["contributions"])]
+    out.append({**found, "terms": None, "sums": sums})
 json.dump(out, sys.stdout)
 """
 

@@ -37,7 +37,7 @@ from candide.conjugate.shrinkage import shrink_scatter
 from candide.data.blocks import Codes, Floats
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
 from candide.distributions.elliptical import normal_conditionals, t_conditionals
-from candide.distributions.whitening import SingularError
+from candide.distributions.mahalanobis import SingularError
 from candide.errors import CellError, InputError
 from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
 from candide.tally import CoMoments, Moments

@@ -1,12 +1,12 @@
 """Distributions: fitted parameters. They score rows, explain a score feature by feature, and sample.
 
-One law a file, all with the same methods; each is imported when it is first asked for.
+One distribution a file, all with the same methods; each is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING
 
 from candide.distributions.registry import DISTRIBUTIONS
-from candide.distributions.registry import get_class as __getattr__  # noqa: F401  (a law, when it is first asked for)
+from candide.distributions.registry import get_class as __getattr__  # noqa: F401  (imported when first used)
 
 if TYPE_CHECKING:
     from candide.distributions.base import Distribution

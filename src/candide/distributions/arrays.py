@@ -1,4 +1,4 @@
-"""Arrays of laws: what a law finds in a file is checked, each array by its type, shape and range, before it is used.
+"""Arrays of distributions: each array of a file is checked by its type, shape and range before it is used.
 
 >>> read_array({"rate": np.array([[1.0, -2.0]])}, "rate", (1, 2), POSITIVE)
 Traceback (most recent call last):
@@ -27,13 +27,13 @@ class ArraySource(Protocol):
 
 @dataclass(frozen=True)
 class DistributionShape:
-    """What is known of a law before its arrays are read: the plan and the labels say it."""
+    """What the plan and the labels determine of a distribution before its arrays are read."""
 
     n_classes: int
     n_features: int
     block_kind: str = "numbers"  # what the rows are of: "numbers", "codes" of levels, or "documents"
     sizes: tuple[int, ...] = ()  # how many levels each feature has
-    tokens: Any = None  # how documents become terms
+    tokens: Any = None  # how documents become tokens
     sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together
 
     @property
@@ -75,7 +75,7 @@ def read_array(
 def read_optional_array(
     arrays: ArraySource, name: str, shape: tuple[int, ...], rule: ArrayRule = FINITE, dtype: Any = np.float64
 ) -> NDArray[Any] | None:
-    """As :func:`take`; None where there is no such array."""
+    """As :func:`read_array`; None where the array is missing."""
     array = arrays.get(name)
     if array is None:
         return None

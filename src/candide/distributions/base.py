@@ -1,12 +1,12 @@
-"""What every distribution is: fitted parameters that score rows, explain a score feature by feature, and sample.
+"""Base of all distributions: fitted parameters that score rows, explain a score feature by feature, and sample.
 
-A law answers for itself whatever is asked of it: its arrays for a file, its mean, how far it is from another of its
-kind, what a person wants to see of a feature, its score written out (:mod:`candide.distributions.score_form`).
+A distribution gives its arrays for a file, its mean, its divergence from another of its kind, a description of each
+feature, and its score as an expression (:mod:`candide.distributions.score_expression`).
 Axes are (row, class, feature). A distribution holds no state but its parameters: threads may share one.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
@@ -18,13 +18,13 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, to_dense
 from candide.errors import InputError, InputTypeError
 
-if TYPE_CHECKING:  # read when they are needed, so that loading a model stays quick
+if TYPE_CHECKING:
     from candide.distributions.arrays import ArraySource, DistributionShape
-    from candide.distributions.pairs import LevelComparison
     from candide.distributions.score_expression import Expression
     from candide.distributions.score_form import ScoreForm
     from candide.distributions.token_weights import TokenWeights
     from candide.distributions.weighted import WeightedDistribution
+
 
 MAX_SCORED_VALUE = 1e290  # of counts and amounts: log x! of this, of many columns, adds up to a number
 _CHUNK_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
@@ -32,7 +32,7 @@ _CHUNK_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporarie
 
 @dataclass(frozen=True, eq=False)
 class LevelScores:
-    """What a law says of each level or cell; those of one bin are told apart by no class."""
+    """The score of each level or cell; cells of one bin have the same score contrasts in all classes."""
 
     table: Floats  # (cells of all features, class)
     offsets: Codes  # (features + 1) feature j owns the cells from offsets[j] to offsets[j + 1]
@@ -44,7 +44,7 @@ class LevelScores:
         return cls(table, offsets, np.arange(len(table)) - np.repeat(offsets[:-1], np.diff(offsets)))
 
     def for_feature(self, j: int) -> tuple[Floats, Codes]:
-        """(cell, class) what it says of one feature, and (cell,) the bin of each cell."""
+        """(cell, class) the scores of one feature, and (cell,) the bin of each cell."""
         own = slice(*self.offsets[j : j + 2])
         return self.table[own], self.bins[own]
 
@@ -99,8 +99,8 @@ class Distribution(PickledWithoutCaches, ABC):
     def impossible_rows(self, block: Block) -> "NDArray[np.bool_] | None":
         """(row,) whether a row holds a value that has probability 0 in every class, though it adds 0 to its scores.
 
-        Such a value says nothing of the class, and the other columns decide; the density of the row is 0 for all that.
-        None where there is no such value.
+        Such a value does not distinguish the classes, and the other columns decide; the density of the row is still 0.
+        None where no value is impossible.
         """
         return None
 
@@ -125,17 +125,17 @@ class Distribution(PickledWithoutCaches, ABC):
     # Weights on the features
 
     def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
-        """The law whose term of feature j is multiplied by ``weight[j]``. It has no density."""
+        """The distribution with the contribution of feature j multiplied by ``weight[j]``. It has no density."""
         from candide.distributions.weighted import WeightedDistribution
 
         return WeightedDistribution(self, np.asarray(weight, np.float64))
 
     def with_token_weights(self, token_weights: "TokenWeights", unknown_scores: Floats | None = None) -> "Distribution":
-        """The law of documents in which every term has a weight of its own; ``silent`` is said where none is known."""
-        self._refuse("has no terms that could have weights")
+        """The distribution of documents with a weight for each token; ``unknown_scores`` where no token is known."""
+        self._refuse("has no tokens that could have weights")
 
     def scale_tables(self, weight: Floats) -> "Distribution | None":
-        """A law that scores as the weighted one does, by tables that are multiplied; None where there is none."""
+        """The weighted distribution as one with multiplied tables; None where that is not possible."""
         return None
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
@@ -151,22 +151,22 @@ class Distribution(PickledWithoutCaches, ABC):
 
     @property
     def base_and_weights(self) -> "tuple[Distribution, Floats]":
-        """The law whose features count once, and how much each counts here."""
+        """The unweighted distribution, and the weight of each feature."""
         return self, np.ones(self.n_features)
 
     @property
     def generative_distribution(self) -> "Distribution":
-        """The law behind, whose features all count once: what rows are expected, and drawn, by."""
+        """The unweighted distribution, from which rows are expected and drawn."""
         return self.base_and_weights[0]
 
-    # What others want to know
+    # Descriptions
 
     def level_scores(self) -> "LevelScores | None":
-        """What it says of each level or cell of each feature; None where its values are no levels."""
+        """The score of each level or cell of each feature; None where values are not levels."""
         return None
 
     def sample_block(self, y: Codes, rng: "np.random.Generator") -> Any:
-        """A block of rows as it expects them of each class code in ``y``."""
+        """A block of sampled rows, one for each class code in ``y``."""
         return self.sample(y, rng)
 
     @abstractmethod
@@ -175,11 +175,11 @@ class Distribution(PickledWithoutCaches, ABC):
 
     @abstractmethod
     def parameters(self) -> dict[str, NDArray]:
-        """What a person wants to see: (class, feature) arrays by name."""
+        """The parameters shown to people: (class, feature) arrays by name."""
 
     def mean(self) -> Floats:
-        """(class, feature) the value expected; NaN or infinite where there is none."""
-        self._refuse("has no mean that is known")
+        """(class, feature) the expected value; NaN or infinite where it does not exist."""
+        self._refuse("has no known mean")
 
     def describe(
         self,
@@ -189,10 +189,10 @@ class Distribution(PickledWithoutCaches, ABC):
         level_weights: Any = None,
         max_rows: int = 12,
     ) -> tuple[list[str], Floats]:
-        """What a person sees of feature j: names of rows, and (row, class) values.
+        """The description of feature j: names of rows, and (row, class) values.
 
-        ``columns`` are the names of all features, ``levels`` those of the levels of feature j and ``often`` their
-        weights over all classes, where it has levels; at most so many levels or terms are shown.
+        ``columns`` are the names of all features, ``levels`` those of the levels of feature j and ``level_weights`` their
+        weights over all classes; at most ``max_rows`` levels or tokens are shown.
         """
         shown = {n: p for n, p in self.parameters().items() if p.shape == (self.n_classes, self.n_features)}
         return list(shown), np.array([p[:, j] for p in shown.values()]).reshape(-1, self.n_classes)
@@ -202,7 +202,7 @@ class Distribution(PickledWithoutCaches, ABC):
         self._refuse("has no divergence in closed form", "compare the estimates 'mean' or 'map'")
 
     def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
-        """Class by class the probabilities of single levels or terms here and there; nothing where it has none."""
+        """The probabilities of levels or tokens in both distributions, class by class; nothing where it has none."""
         return iter(())
 
     def form(self) -> "ScoreForm":
@@ -214,7 +214,7 @@ class Distribution(PickledWithoutCaches, ABC):
     def score_expression(self, x: "Expression") -> "Expression":
         """The score of values ``x`` as an expression, which every export target prints.
 
-        What is the same in every class may be left out. An InputError says why a score has no expression.
+        What is the same in every class may be left out. Raise an InputError with the reason if there is no expression.
         """
         raise InputError(f"this score cannot be written out: {self.nonlinear_reason}")
 
@@ -228,16 +228,16 @@ class Distribution(PickledWithoutCaches, ABC):
 
     @property
     def inner_distribution(self) -> "Distribution | None":
-        """The law that this one is made of, where it is made of another."""
+        """The distribution that this one wraps, if any."""
         return None
 
     def arrays(self) -> dict[str, NDArray]:
-        """The whole state but what the plan says: arrays of float64, int64, int32 or bytes with at most two axes."""
-        self._refuse("cannot be kept without its counts", "save the model with detail='tally'")
+        """The whole state except what is in the plan: arrays of float64, int64, int32 or bytes with at most two axes."""
+        self._refuse("cannot be saved without its counts", "save the model with detail='tally'")
 
     @classmethod
     def from_arrays(cls, arrays: "ArraySource", shape: "DistributionShape", base: "Distribution | None" = None) -> Self:
-        """The law that ``arrays`` came from; an InputError says which of them is wrong, and what was expected."""
+        """The distribution of ``arrays``; raise an InputError that names a wrong array and what was expected."""
         raise InputError(f"a {cls.__name__} cannot be made from arrays")
 
     def _refuse(self, what: str, remedy: str = "") -> NoReturn:
@@ -296,7 +296,7 @@ def make_contiguous(*arrays: NDArray) -> tuple[Floats, ...]:
 
 
 def refuse_infinite(x: NDArray) -> None:
-    """Say where a block holds an infinity."""
+    """Raise an error if a block holds an infinity."""
     at = np.argwhere(np.isinf(x))
     if len(at):
         row, column = at[0].tolist()
@@ -304,3 +304,17 @@ def refuse_infinite(x: NDArray) -> None:
         raise InputError(
             f"{value} is not a finite number", column=column, row=row, value=value, remedy="pass NaN for absent"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LevelComparison:
+    """The probabilities of levels or tokens in one class, in two distributions."""
+
+    feature: Codes  # (item) the column
+    level: Codes  # (item) which of its levels, or of the tokens of both
+    before: Floats  # (item)
+    after: Floats  # (item)
+    divergence: Floats  # (item) contribution of each to the divergence
+    rest_divergence: float = 0.0  # contribution of all others
+    is_seen: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None  # (item) whether each distribution has seen it
+    token_key: Callable[[int], bytes] | None = None  # the token at an index, where the names are not in the plan

@@ -1,13 +1,13 @@
 """Bernoulli: yes where a number lies above the threshold, no where it does not. In sparse rows what is not stored is 0.
 
->>> law = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=10.0)
->>> np.exp(law.log_prob(np.array([[7.0], [12.0], [np.nan]]))).tolist()
+>>> example = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=10.0)
+>>> np.exp(example.log_prob(np.array([[7.0], [12.0], [np.nan]]))).tolist()
 [[0.75, 0.5], [0.25, 0.5], [1.0, 1.0]]
 
 Without a threshold a value from 0 to 1 is how much of a yes it is, so that the score is linear in it.
 
->>> shares = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=None)
->>> np.exp(shares.log_prob(np.array([[0.0], [1.0], [0.5]]))).round(3).tolist()
+>>> fractions = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=None)
+>>> np.exp(fractions.log_prob(np.array([[0.0], [1.0], [0.5]]))).round(3).tolist()
 [[0.75, 0.5], [0.25, 0.5], [0.433, 0.5]]
 """
 
@@ -82,7 +82,7 @@ class Bernoulli(Distribution):
                 value=self.threshold,
                 remedy="pass dense rows",
             )
-        # Every feature says no, then the stored ones above the threshold say yes instead.
+        # Every feature counts as no, then stored values above the threshold count as yes instead.
         all_no, change, impossible, impossible_change = self._sparse
         out += all_no
         if kernels.add_linear_csr(*block[:3], change, out, self.threshold) == kernels.INFINITE:
@@ -94,9 +94,9 @@ class Bernoulli(Distribution):
         return 0
 
     def _add_fractions(self, block: Block, out: Floats) -> int:
-        """Every feature says no, then each value takes its share of the way to yes."""
+        """Every feature counts as no, then each value as that fraction of yes."""
         all_no, change, impossible, _ = self._sparse
-        if impossible is not None:  # 0 * -inf = 0: a share of no and one of yes, each by itself
+        if impossible is not None:  # 0 * -inf = 0: the fractions of no and yes separately
             x = to_dense_floats(to_dense(block)).astype(np.float64, copy=False)
             kernels.add_linear(1.0 - x, np.asfortranarray(self.log_no.T), out)
             return kernels.add_linear(x, np.asfortranarray(self.log_yes.T), out)

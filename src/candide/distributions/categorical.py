@@ -18,11 +18,17 @@ from numpy.typing import NDArray
 from candide import formatting, kernels
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import LOG_PROBABILITIES, ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, LevelScores, multiply_contributions, symmetric_divergence, to_dense
+from candide.distributions.base import (
+    Distribution,
+    LevelComparison,
+    LevelScores,
+    multiply_contributions,
+    symmetric_divergence,
+    to_dense,
+)
 from candide.distributions.score_expression import Expression, joint
 
 if TYPE_CHECKING:
-    from candide.distributions.pairs import LevelComparison
     from candide.distributions.score_form import Lookup
 
 
@@ -55,7 +61,7 @@ class Categorical(Distribution):
     def _unseen_scores(self) -> Floats:
         """(feature, class) what a level never seen adds: 0 where every class has it for impossible.
 
-        It then says nothing of the class, so that the other columns decide; see :meth:`impossible`.
+        It then does not distinguish the classes, and the other columns decide; see :meth:`impossible_rows`.
         """
         return zero_if_impossible(self.unseen)
 
@@ -123,8 +129,6 @@ class Categorical(Distribution):
         return out
 
     def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
-        from candide.distributions.pairs import LevelComparison
-
         sizes = np.diff(self.offsets)
         feature = np.repeat(np.arange(self.n_features), sizes)
         place = np.arange(len(self.table)) - np.repeat(self.offsets[:-1], sizes)
@@ -177,5 +181,5 @@ class Categorical(Distribution):
 
 
 def zero_if_impossible(log_prob: Floats) -> Floats:
-    """(feature, class) log-probabilities, and 0 where all classes have none: what is alike in all tells none apart."""
+    """(feature, class) log-probabilities, and 0 where all classes have -inf: what is the same in all classes does not distinguish them."""
     return np.where(np.isneginf(log_prob).all(axis=-1, keepdims=True), 0.0, log_prob)

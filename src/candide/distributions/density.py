@@ -1,7 +1,7 @@
-"""Density: any elementwise log-density, with its parameters per (class, feature): the law of an own event model.
+"""Density: any elementwise log-density, with its parameters per (class, feature): the distribution of a user-defined event model.
 
->>> law = Density(lambda x, rate: np.log(rate) - rate * x, {"rate": np.array([[1.0], [2.0]])})
->>> law.log_prob(np.array([[3.0], [np.nan]])).round(3).tolist()
+>>> example = Density(lambda x, rate: np.log(rate) - rate * x, {"rate": np.array([[1.0], [2.0]])})
+>>> example.log_prob(np.array([[3.0], [np.nan]])).round(3).tolist()
 [[-3.0, -5.307], [0.0, 0.0]]
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Elementwise(Distribution):
-    """What laws share whose log-density is a function of one value and (class, feature) parameters."""
+    """Shared by distributions whose log-density is a function of one value and (class, feature) parameters."""
 
     nonlinear_reason: ClassVar[str] = "its log-density is not linear in the value; use estimate='mean', 'map' or 'mle'"
     params: dict[str, Floats]  # (class, feature) each

@@ -103,7 +103,7 @@ class DirichletMultinomial(Distribution):
             out[:, c] += np.bincount(row, numerics.log_rising_factorial(self.alpha[c, column], x), len(out))
 
     def _contributions(self, x: NDArray) -> Floats:
-        """The normaliser log_rising(A, N) is shared out over the words by their counts."""
+        """The normaliser log_rising(A, N) is divided among the words by their counts."""
         x = fill_absent_with_zero(x)[0]
         length = x.sum(axis=1)[:, None]
         norm = numerics.log_rising_factorial(self._total, length)

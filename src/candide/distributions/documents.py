@@ -1,7 +1,7 @@
-"""Laws of documents: what each known term adds to each class. A term never met in training adds nothing.
+"""Distributions of documents: what each known token adds to each class. Unseen tokens add nothing.
 
-Most terms are met in few classes, so what is kept are :class:`Cells`, the (term, class) pairs that differ from what all
-terms of a class share.
+Most tokens occur in few classes, so :class:`TokenCells` holds the (token, class) pairs that differ from the value that
+all tokens of a class have in common.
 """
 
 from abc import abstractmethod
@@ -107,7 +107,7 @@ class TokenCells(PickledWithoutCaches):
 
 
 class DocumentDistribution(Distribution):
-    """What the distributions of documents share: one feature, no infinities, terms are the score itself."""
+    """Shared by the distributions of documents: one feature, no infinities, the contributions are the score itself."""
 
     block_kind = "documents"
     tokens: Tokens
@@ -124,7 +124,9 @@ class DocumentDistribution(Distribution):
         raise InputError("documents are scored as documents, not as numbers")
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        raise InputError("these weights are no probabilities of words and cannot sample; use Text(model='multinomial')")
+        raise InputError(
+            "these weights are not probabilities of words and cannot sample; use Text(model='multinomial')"
+        )
 
     def parameters(self) -> dict[str, NDArray]:
         return {}
@@ -154,7 +156,7 @@ class DocumentDistribution(Distribution):
         return np.ones(len(starts) - 1)
 
     def token_probabilities(self, token_indices: Codes) -> Floats | None:
-        """(term, class) how likely it is that the next term is one of these; None where scores are no such thing."""
+        """(token, class) the probability that the next token is one of these; None where scores are not probabilities."""
         return None
 
     def token_rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
@@ -163,7 +165,7 @@ class DocumentDistribution(Distribution):
 
 
 def format_bucket(key: bytes) -> str:
-    """The key of a hashed term as text: the number of its bucket, and a sign where terms are told apart by it.
+    """The key of a hashed token as text: the number of its bucket, and a sign where the hash has one.
 
     >>> format_bucket(bytes([7, 1, 0, 0])), format_bucket(bytes([7, 1, 0, 0, 1]))
     ('263', '263-')

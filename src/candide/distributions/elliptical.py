@@ -7,7 +7,7 @@ the marginal distribution of those present is taken, exactly; rows are gathered 
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,9 @@ from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import FLAGS, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, to_dense_floats
+from candide.distributions.mahalanobis import CholeskyRoot, DistanceScreen, SingularError
 from candide.distributions.score_expression import Expression, joint
-from candide.distributions.whitening import CholeskyRoot, SingularError
 from candide.errors import InputError
-
-if TYPE_CHECKING:
-    from candide.distributions.mahalanobis import DistanceScreen
 
 LOG_2PI = float(np.log(2 * np.pi))
 _CHUNK_VALUES = 1 << 21  # values whitened at a time
@@ -101,7 +98,7 @@ class Elliptical(Distribution):
 
     def _add_chunk(self, x: Floats, out: Floats, add: Callable[[Floats, Floats], None]) -> int:
         """Score columns (feature, row) of a piece of a block."""
-        total = x.sum()  # one look for what is not finite; the sum of large numbers may be so as well
+        total = x.sum()  # one check for infinite and missing values; a sum of large numbers may overflow as well
         if np.isfinite(total):
             add(x, out)
             return 0
@@ -135,8 +132,6 @@ class Elliptical(Distribution):
 
     @cached_property
     def _screen(self) -> "DistanceScreen":
-        from candide.distributions.mahalanobis import DistanceScreen
-
         spread = np.sqrt(np.einsum("cjj->cj", self._matrix).mean(axis=0))
         return DistanceScreen.from_roots(self.loc, self._roots, spread)
 
@@ -271,7 +266,7 @@ class Elliptical(Distribution):
             ) from None
         return self
 
-    # What tells the normal from the t.
+    # What differs between the normal and the t.
 
     def _marginal(self, present: NDArray[np.bool_]) -> Self:
         """The marginal distribution of some columns."""

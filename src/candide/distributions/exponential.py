@@ -1,7 +1,7 @@
 """Exponential: waiting times and other amounts >= 0, at a rate of its own in each class and column.
 
->>> law = Exponential(np.array([[0.5], [2.0]]))
->>> law.log_prob(np.array([[1.0]])).round(4).tolist(), law.mean().ravel().tolist()
+>>> example = Exponential(np.array([[0.5], [2.0]]))
+>>> example.log_prob(np.array([[1.0]])).round(4).tolist(), example.mean().ravel().tolist()
 ([[-1.1931, -1.3069]], [2.0, 0.5])
 """
 

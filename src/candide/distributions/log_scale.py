@@ -1,8 +1,8 @@
 """LogScale: the distribution of x where log x has the distribution ``base``: the density gains 1/x, and is 0 at x <= 0.
 
 >>> from candide.distributions.normal import Normal
->>> law = LogScale(Normal(np.zeros((1, 1)), np.ones((1, 1))))
->>> law.log_prob(np.array([[1.0], [-1.0]])).round(4).ravel().tolist(), law.mean().round(4).tolist()
+>>> example = LogScale(Normal(np.zeros((1, 1)), np.ones((1, 1))))
+>>> example.log_prob(np.array([[1.0], [-1.0]])).round(4).ravel().tolist(), example.mean().round(4).tolist()
 ([-0.9189, -inf], [[1.6487]])
 """
 
@@ -94,7 +94,7 @@ class LogScale(Distribution):
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         if base is None or not base.is_on_real_line:
-            raise InputError("the law of the logs is missing, or not one of numbers on the whole line")
+            raise InputError("the distribution of the logs is missing, or not one of all real numbers")
         return cls(base)
 
 

@@ -1,7 +1,7 @@
 """Lomax (Pareto from zero): an exponential whose rate is itself uncertain, which gives it a heavy tail; its predictive.
 
->>> law = Lomax(shape=np.array([[2.0]]), rate=np.array([[1.0]]))
->>> np.exp(law.log_prob(np.array([[0.0], [1.0]]))).ravel().tolist(), law.mean().tolist()  # 2 / (1 + x)^3
+>>> example = Lomax(shape=np.array([[2.0]]), rate=np.array([[1.0]]))
+>>> np.exp(example.log_prob(np.array([[0.0], [1.0]]))).ravel().tolist(), example.mean().tolist()  # 2 / (1 + x)^3
 ([2.0, 0.25], [[1.0]])
 """
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False)
 class Multinomial(Distribution):
     weights: Floats  # (feature, class)
-    length: int | None = None  # words in a sampled document; None: the weights are no log-probabilities
+    length: int | None = None  # words in a sampled document; None: the weights are not log-probabilities
 
     name: ClassVar[str] = "multinomial"
 
@@ -88,12 +88,12 @@ class Multinomial(Distribution):
         """(class, word) of weights that are log-probabilities, and the length of a document."""
         if self.length is None:
             raise InputError(
-                "these weights are no probabilities and cannot sample", remedy="use the multinomial event model"
+                "these weights are not probabilities and cannot sample", remedy="use the multinomial event model"
             )
         return np.exp(self.weights.T), self.length
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
-        """Word counts of documents of ``length`` words: the model says nothing of lengths."""
+        """Word counts of documents of ``length`` words: the model has no distribution of lengths."""
         p, length = self._probabilities()
         return rng.multinomial(length, (p / p.sum(axis=1, keepdims=True))[y]).astype(np.float64)
 
@@ -103,7 +103,7 @@ class Multinomial(Distribution):
         return p * length
 
     def divergence(self, other: Self) -> Floats:
-        """(class, word) what each word adds to that of the law of one word."""
+        """(class, word) what each word adds to the divergence of the distributions of one word."""
         return symmetric_divergence(self._probabilities()[0], other._probabilities()[0])
 
     def parameters(self) -> dict[str, NDArray]:

@@ -1,7 +1,7 @@
-"""Multivariate t: the posterior predictive of a multivariate normal, with tails that say how little is known.
+"""Multivariate t: the posterior predictive of a multivariate normal, with tails that are heavier the fewer rows there are.
 
->>> law = MultivariateT(np.array([3.0]), np.zeros((1, 2)), np.eye(2)[None])
->>> law.log_prob(np.array([[0.0, 0.0], [1.0, np.nan]])).round(4).ravel().tolist()
+>>> example = MultivariateT(np.array([3.0]), np.zeros((1, 2)), np.eye(2)[None])
+>>> example.log_prob(np.array([[0.0, 0.0], [1.0, np.nan]])).round(4).ravel().tolist()
 [-1.8379, -1.5763]
 """
 

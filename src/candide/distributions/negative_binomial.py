@@ -1,7 +1,7 @@
 """Negative binomial: a Poisson whose rate is itself uncertain, with a gamma's shape and rate; its predictive.
 
->>> law = NegativeBinomial(np.array([[1.0]]), np.array([[1.0]]))  # 1/2, 1/4, 1/8, ...
->>> np.exp(law.log_prob(np.array([[0.0], [1.0], [2.0]]))).round(6).ravel().tolist()
+>>> example = NegativeBinomial(np.array([[1.0]]), np.array([[1.0]]))  # 1/2, 1/4, 1/8, ...
+>>> np.exp(example.log_prob(np.array([[0.0], [1.0], [2.0]]))).round(6).ravel().tolist()
 [0.5, 0.25, 0.125]
 """
 

@@ -1,7 +1,7 @@
 """Poisson: how often something happens in a row, at a rate of its own in each class and column.
 
->>> law = Poisson(np.array([[2.0]]))
->>> np.exp(law.log_prob(np.array([[0.0], [2.0], [-1.0]]))).round(4).ravel().tolist()
+>>> example = Poisson(np.array([[2.0]]))
+>>> np.exp(example.log_prob(np.array([[0.0], [2.0], [-1.0]]))).round(4).ravel().tolist()
 [0.1353, 0.2707, 0.0]
 """
 

@@ -19,8 +19,8 @@ from candide.encoding.tokens import Tokens
 @dataclass(frozen=True, eq=False)
 class PolyaDocuments(DocumentDistribution):
     tokens: Tokens
-    cells: TokenCells  # alpha of the terms met in a class
-    alpha: Floats  # (class,) of a term not met in it
+    cells: TokenCells  # alpha of the tokens that occur in a class
+    alpha: Floats  # (class,) of a token that does not
     concentration: Floats  # (class,) sum of alpha over all terms
 
     name: ClassVar[str] = "polya_documents"

@@ -1,4 +1,4 @@
-"""What the laws of values >= 0 share: their fields are their parameters, and each says what its numbers must be."""
+"""Shared by the distributions of values >= 0: their fields are their parameters, with a rule for the values of each."""
 
 from typing import TYPE_CHECKING, ClassVar, Self
 

@@ -1,4 +1,4 @@
-"""The laws that a file may name, one line each.
+"""The distributions that a file may name, one line each.
 
 >>> DISTRIBUTIONS["student_t"].__name__, "os.system" in DISTRIBUTIONS
 ('StudentT', False)

@@ -1,7 +1,7 @@
 """Forms: the score of a block as a polynomial of what is read from its columns, for linear and quadratic models.
 
 A distribution gives a :class:`Polynomial` (of degree one or two), a :class:`Lookup` (a number for each level), a
-:class:`PerTokenForm` (a number for each token of a document), or an :class:`UnavailableForm`, which says why it has none.
+:class:`PerTokenForm` (a number for each token of a document), or an :class:`UnavailableForm` with the reason why it has none.
 ``contributions`` evaluates it, but for what is the same in every class. A missing value contributes 0; an impossible
 value, such as a negative waiting time, is -inf in all classes.
 
@@ -34,7 +34,7 @@ class NumericInput:
     absent_is_zero: bool = False  # words that did not occur
     low: float = -np.inf  # below it no class can have a value
     low_open: bool = False  # nor at it
-    distribution: Any = None  # an own law, which is asked what values it rules out
+    distribution: Any = None  # a user-defined distribution, which decides what is impossible
 
     def input_name(self, column: str) -> str:
         if self.function == "log":
@@ -126,7 +126,7 @@ class _NumericForm(ScoreForm):
         z = self.inputs(x)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             out = self._contributions_of(z[:, None, :])
-        if out.shape[2] == z.shape[1]:  # of columns modelled together nothing can be said for one alone
+        if out.shape[2] == z.shape[1]:  # columns modelled together have no contributions of their own
             out = np.where(np.isnan(z)[:, None, :], 0.0, out)
         out[self.impossible_rows(x)] = -np.inf
         return out
@@ -226,7 +226,7 @@ class PerTokenForm(ScoreForm):
 
     constant: Floats  # (class, 1)
     weight: Floats  # (class, term)
-    distribution: Any  # the law of documents: its terms, and the rows of documents
+    distribution: Any  # the distribution of documents: its tokens, and the rows of documents
     count_mode: int = 0  # what several occurrences in a document count
 
     degree = 1

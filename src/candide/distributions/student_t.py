@@ -1,7 +1,7 @@
-"""Student's t: the posterior predictive of a normal. With few rows its tails say how little is known.
+"""Student's t: the posterior predictive of a normal. The fewer rows, the heavier its tails.
 
->>> law = StudentT(df=np.array([[3.0]]), loc=np.array([[2.0]]), scale=np.array([[0.5]]))
->>> law.log_prob(np.array([[2.0], [4.0]])).round(3).ravel().tolist()
+>>> example = StudentT(df=np.array([[3.0]]), loc=np.array([[2.0]]), scale=np.array([[0.5]]))
+>>> example.log_prob(np.array([[2.0], [4.0]])).round(3).ravel().tolist()
 [-0.308, -3.999]
 """
 

@@ -24,7 +24,7 @@ from candide.distributions.arrays import (
     read_document_length,
     read_optional_array,
 )
-from candide.distributions.base import Distribution, symmetric_divergence
+from candide.distributions.base import Distribution, LevelComparison, symmetric_divergence
 from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import COUNT_MODES, Tokens, score_documents
@@ -33,7 +33,6 @@ from candide.kernels import text as kernel
 from candide.kernels.text_reference import occurrence_weights
 
 if TYPE_CHECKING:
-    from candide.distributions.pairs import LevelComparison
     from candide.distributions.score_form import PerTokenForm
     from candide.distributions.token_weights import TokenWeights
     from candide.distributions.weighted_tokens import WeightedTokens
@@ -153,8 +152,6 @@ class TokenScores(DocumentDistribution):
 
     def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
         """The probabilities of the tokens seen in a class, over the vocabulary of both distributions."""
-        from candide.distributions.pairs import LevelComparison
-
         mine, theirs = self.cells, other.cells
         places, new = kernel.unite(mine.letters, mine.starts, theirs.letters, theirs.starts)
         n_tokens = mine.n_tokens + len(new)

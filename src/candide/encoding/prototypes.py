@@ -80,13 +80,7 @@ class Prototypes(Encoding):
         return out
 
     def to_export_dict(self) -> dict[str, Any]:
-        return {
-            "read": "likeness",
-            "rows": self.values,
-            "n": self.n_prototypes,
-            "reach": self.length_scale,
-            "blur": _RIDGE,
-        }
+        return {"rows": self.values, "n": self.n_prototypes, "length_scale": self.length_scale, "ridge": _RIDGE}
 
     def nearest_prototype(self, block: Floats) -> Codes:
         """(row,) which typical row each is most like, of what was read."""

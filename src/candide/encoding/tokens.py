@@ -105,7 +105,7 @@ class Tokens(Encoding):
 
     def to_export_dict(self) -> dict[str, Any]:
         held = ("analyzer", "lowercase", "ngrams", "stop_words", "max_token_length", "pattern", "bits", "signed")
-        return {"read": "terms", **{name: getattr(self, name) for name in held}}
+        return {"read": "tokens", **{name: getattr(self, name) for name in held}}
 
     @property
     def count_mode(self) -> int:

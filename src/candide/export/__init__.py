@@ -6,10 +6,8 @@
 ['lavender', 'sage', 'thyme']
 """
 
-from candide.export.javascript import to_javascript
+from candide.export.modules import to_javascript, to_python
 from candide.export.onnx import to_onnx_bytes
-from candide.export.packed import pack_json
-from candide.export.parameters import export_parameters
-from candide.export.python import to_python
+from candide.export.parameters import export_parameters, pack_json
 
 __all__ = ["export_parameters", "pack_json", "to_javascript", "to_onnx_bytes", "to_python"]

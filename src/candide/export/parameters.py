@@ -16,7 +16,9 @@ to the last bit; of what is not finite the name stands in a string, for JSON has
 
 import base64
 import datetime as dt
+import json
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +29,14 @@ from candide.data.value_identity import to_timestamp
 from candide.errors import InputError
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
+
+_MIN_PACKED_LENGTH = 8  # numbers from which on a list may be packed: shorter ones are read by people
+_UNPACKED_KEYS = (
+    "classes",
+    "levels",
+)  # lists of values, which a scorer looks up: numbers among them stay as they are written
+_MAX_EXACT_INTEGER = 1 << 53  # up to here a whole number is the same in any spelling
+_NON_FINITE_NAMES = {"NaN", "Infinity", "-Infinity"}
 
 FORMAT = 2  # of the parameters: a scorer refuses those of another
 _SAMPLE_ROWS, _TAIL_SHARE = (
@@ -53,7 +63,7 @@ def export_parameters(fitted: FittedModel) -> dict[str, Any]:
         "parts": parts,
     }
     if (curve := fitted.model.calibrator) is not None:
-        found["curve"] = curve.to_export_dict()
+        found["calibrator"] = curve.to_export_dict()
     if (rule := fitted.decision_rule) is not None:
         found["policy"] = rule.to_export_dict()
     if fitted.na:
@@ -83,13 +93,13 @@ class _ParameterBuilder:
             if bins is not None:
                 encodings = [one.coarsen(some) for one, some in zip(encodings, bins, strict=True)]
             reads = [self._add_read(name, encoding) for name, encoding in zip(part.columns, encodings, strict=True)]
-            together = {} if part.prototypes is None else {"together": part.prototypes.to_export_dict()}
+            prototypes = {} if part.prototypes is None else {"prototypes": part.prototypes.to_export_dict()}
         except InputError as error:
             what = f"cannot be exported: {error.problem}"
             column = part.columns[0] if len(part.columns) == 1 else part.columns
             raise InputError(what, column=column, value=part.event.name, remedy=error.remedy or "") from None
         self._add_ranges(part, distribution)
-        return {"reads": reads, **together, "voices": self._terms(part), "features": distribution.n_features, **rule}
+        return {"reads": reads, **prototypes, "terms": self._terms(part), "features": distribution.n_features, **rule}
 
     def _terms(self, part: PlanPart) -> list[dict[str, Any]]:
         """The columns of each voice, and its title where that is not their names."""
@@ -216,3 +226,33 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+def pack_json(parameters: Any) -> str:
+    """Parameters as text: compact, and safe within a script of a page."""
+    text = json.dumps(_pack(parameters), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _pack(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: [_pack(each) for each in one] if key in _UNPACKED_KEYS else _pack(one) for key, one in value.items()
+        }
+    if isinstance(value, list):
+        plain = [_pack(one) for one in value]
+        return _shorter_encoding(value, plain) if any(isinstance(one, float) for one in value) else plain
+    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_EXACT_INTEGER and str(value) != "-0.0":
+        return int(value)
+    return value
+
+
+def _shorter_encoding(values: list[Any], plain: list[Any]) -> Any:
+    """A list of numbers, some perhaps as names of what is not finite, in the shorter of both spellings."""
+    if len(values) < _MIN_PACKED_LENGTH or not all(
+        isinstance(one, float | int) or one in _NON_FINITE_NAMES for one in values
+    ):
+        return plain
+    doubles = struct.pack(f"<{len(values)}d", *map(float, values))
+    packed = base64.b64encode(doubles).decode()
+    return packed if len(packed) < len(json.dumps(plain, separators=(",", ":"))) else plain

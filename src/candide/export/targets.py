@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from candide.errors import unknown_name_error
-from candide.export.javascript import to_javascript
-from candide.export.joined import EXPORT_MARKER
+from candide.export.modules import EXPORT_MARKER, to_javascript, to_python
 from candide.export.onnx import to_onnx_bytes
-from candide.export.python import to_python
 from candide.model.fitted import FittedModel
 
 

@@ -20,7 +20,7 @@ from candide.engines.addresses import redact_address
 from candide.engines.base import Watch, no_progress, open_source
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, UnlabelledError
-from candide.export.javascript import check_javascript, quote_wide_integers
+from candide.export.modules import check_javascript, quote_wide_integers
 from candide.export.parameters import export_parameters
 from candide.model.fitted import FittedModel
 from candide.monitoring.data_checks import check_data

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.export.joined import EXPORT_MARKER
+from candide.export.modules import EXPORT_MARKER
 from candide.export.onnx.graph import ROWS_DIMENSION, Graph, Tensor
 from candide.export.onnx.operations import add_score
 from candide.export.onnx.reads import OUTPUT_NAMES, READERS, OnnxColumn, prototype_similarity
@@ -70,7 +70,7 @@ def _scores(graph: Graph, found: dict[str, Any], columns: list[OnnxColumn]) -> T
     total: Any = np.array(decode_numbers(found["log_prior"]))[None, :]
     for part in found["parts"]:
         x = graph.concat([reads[i] for i in part["reads"]])
-        x = prototype_similarity(graph, part["together"], x) if "together" in part else x
+        x = prototype_similarity(graph, part["prototypes"], x) if "prototypes" in part else x
         terms = add_score(graph, part, x, k)  # (row, feature, class)
         if (weight := np.array(decode_numbers(part.get("weight", [])))).size:
             terms = graph.where((weight != 0)[:, None], terms * weight[:, None], 0.0)
@@ -86,8 +86,8 @@ def _decide(graph: Graph, found: dict[str, Any], scores: Tensor) -> tuple[Tensor
     impossible = scores.max(1).equals(-np.inf)  # under every class
     possible = graph.where(impossible, prior, scores)
     logs = graph.where(impossible, prior, graph.log_softmax(possible))
-    if "curve" in found:
-        logs = possible = _calibrate(graph, found["curve"], logs)
+    if "calibrator" in found:
+        logs = possible = _calibrate(graph, found["calibrator"], logs)
     if "policy" not in found:
         return possible.argmax(), logs
     return _apply_policy(graph, found["policy"], logs, len(found["classes"])), logs

@@ -166,9 +166,9 @@ READERS: dict[str, Callable[[OnnxColumn, dict[str, Any], list[NDArray]], Tensor]
 def prototype_similarity(graph: Graph, read: dict[str, Any], scores: Tensor) -> Tensor:
     """(row, typical row) likeness to typical rows, made unrelated."""
     held = np.array(decode_numbers(read["rows"]))
-    typical, factor = held.reshape(read["n"], -1), -0.5 / read["reach"] ** 2
+    typical, factor = held.reshape(read["n"], -1), -0.5 / read["length_scale"] ** 2
     apart = ((typical[:, None] - typical[None]) ** 2).sum(axis=2)
-    root = np.linalg.cholesky(np.exp(factor * apart) + read["blur"] * np.eye(read["n"]))
+    root = np.linalg.cholesky(np.exp(factor * apart) + read["ridge"] * np.eye(read["n"]))
     squares = (scores * scores).sum(1, keep=True) + (typical**2).sum(axis=1)
     away = squares - 2.0 * (scores @ np.ascontiguousarray(typical.T))
     like = (factor * graph.op("Max", away, 0.0)).exp()

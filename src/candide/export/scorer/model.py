@@ -5,10 +5,10 @@ probabilities, as Candide has them. A row is a dictionary of values by column; N
 
 >>> number = {"format": 2, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
 ...     "columns": [{"name": "x", "kind": "number"}], "reads": [{"column": 0, "read": "number"}],
-...     "parts": [{"reads": [0], "features": 1, "voices": [{"columns": [0]}], "loc": [1, 3],
+...     "parts": [{"reads": [0], "features": 1, "terms": [{"columns": [0]}], "loc": [1, 3],
 ...         "score": [["subtract", "x", "loc"], ["square", "#0", 1], ["multiply", "#1", -0.5]]}]}
 >>> found = load(number).score({"x": "2.5"})
->>> found["label"], [round(p, 3) for p in found["probabilities"]], found["voices"][0]["contributions"]
+>>> found["label"], [round(p, 3) for p in found["probabilities"]], found["terms"][0]["contributions"]
 ('top', [0.269, 0.731], [-1.125, -0.125])
 """
 
@@ -18,15 +18,33 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from candide.export.scorer.numbers import decode_numbers, interpolate, log_normalize, log_sum_exp
+from candide.export.scorer.numbers import decode_numbers, interpolate, log_normalize, log_sum_exp, split_rows
 from candide.export.scorer.operations import compile_score
-from candide.export.scorer.policy import make_decision_rule
 from candide.export.scorer.reads import READERS, prototype_similarity
 from candide.export.scorer.values import NUMBER, LevelLookup
 
 FORMAT = 2
 Row = dict[Any, Any]
 Contributions = list[list[float]]  # (feature, class)
+
+
+def make_decision_rule(policy: dict[str, Any], k: int) -> Callable[[list[float]], int]:
+    """What makes the place of a class of log-probabilities; -1 where a row is left to a person."""
+    costs, positive = split_rows(decode_numbers(policy.get("costs", [])), k), policy.get("positive")
+    referral, least = float(policy.get("referral", math.inf)), float(policy.get("log_abstain", -math.inf))
+
+    def given(logs: list[float]) -> int:
+        if costs:
+            shares = [math.exp(one) for one in logs]
+            expected = [sum(p * cost for p, cost in zip(shares, own, strict=True)) for own in zip(*costs, strict=True)]
+            return -1 if min(expected) > referral else expected.index(min(expected))
+        if positive is None:
+            return logs.index(max(logs))
+        rest = [-math.inf if c == positive else one for c, one in enumerate(logs)]
+        taken = logs[positive] - log_sum_exp(rest) >= float(policy["log_odds"])
+        return positive if taken else rest.index(max(rest))
+
+    return lambda logs: -1 if max(logs) < least else given(logs)
 
 
 class ExportedTerm:
@@ -73,7 +91,7 @@ class ExportedModel:
         each = zip(parameters["reads"], of, strict=True)
         reads = [(column["name"], READERS[read["read"]](read, column, scores)) for read, column in each]
         self._parts = [self._part(part, reads) for part in parameters["parts"]]
-        curve = parameters.get("curve", {"stated": [], "true": []})
+        curve = parameters.get("calibrator", {"stated": [], "true": []})
         self._calibrator = [
             (decode_numbers(a), decode_numbers(b)) for a, b in zip(curve["stated"], curve["true"], strict=True)
         ]
@@ -84,7 +102,7 @@ class ExportedModel:
     def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Contributions]:
         """What a part says of a row, weighted."""
         own, rule = [reads[i] for i in part["reads"]], compile_score(part, len(self.classes))
-        like = prototype_similarity(part["together"]) if "together" in part else list
+        like = prototype_similarity(part["prototypes"]) if "prototypes" in part else list
         weight = decode_numbers(part.get("weight", []))
 
         def terms(row: Row) -> Contributions:
@@ -96,9 +114,9 @@ class ExportedModel:
         return terms
 
     def _build_terms(self, part: dict[str, Any], i: int) -> Iterator[ExportedTerm]:
-        for j, voice in enumerate(part["voices"]):
+        for j, voice in enumerate(part["terms"]):
             columns = [str(self.columns[at]["name"]) for at in voice["columns"]]
-            whole = len(part["voices"]) == 1  # a law of all its columns may have several features
+            whole = len(part["terms"]) == 1  # a law of all its columns may have several features
             yield ExportedTerm(voice.get("name", " x ".join(columns)), columns, i, self._parts[i], None if whole else j)
 
     def _value(self, row: Row, name: Any) -> Any:
@@ -126,7 +144,7 @@ class ExportedModel:
         given = clear.index(max(clear)) if self._decide is None else self._decide(logs)
         return {
             "log_prior": list(self.log_prior),
-            "voices": [{"name": one.name, "columns": one.columns, "contributions": said} for one, said in each],
+            "terms": [{"name": one.name, "columns": one.columns, "contributions": said} for one, said in each],
             "scores": scores,
             "probabilities": [math.exp(one) for one in logs],
             "label": None if given < 0 else self.classes[given],

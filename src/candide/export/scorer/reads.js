@@ -34,7 +34,7 @@ export const READS = {
       read.levels.forEach((level, i) => out.push(place === ABSENT ? 0 : level === place ? yes[i] : no[i]));
     };
   },
-  terms(read, column) {
+  tokens(read, column) {
     const how = { ...read, stop: new Set(read.stop_words) };
     return (value, out) => {
       const text = textOf(column, value);
@@ -43,18 +43,18 @@ export const READS = {
   },
 };
 
-/** Likeness to typical rows, made unrelated: of scores that were read. */
-export function likeness(read) {
+/** Similarity to prototypes, decorrelated, of scores that were read. */
+export function similarity(read) {
   const rows = numbers(read.rows);
   const p = rows.length / read.n;
   const typical = Array.from({ length: read.n }, (_, m) => rows.subarray(m * p, (m + 1) * p));
-  const factor = -0.5 / read.reach ** 2;
+  const factor = -0.5 / read.length_scale ** 2;
   const like = (a, b) => {
     let square = 0;
     for (let j = 0; j < p; j += 1) square += (a[j] - b[j]) ** 2;
     return Math.exp(factor * square);
   };
-  const among = typical.flatMap((a, i) => [...typical.slice(0, i).map((b) => like(a, b)), 1 + read.blur]);
+  const among = typical.flatMap((a, i) => [...typical.slice(0, i).map((b) => like(a, b)), 1 + read.ridge]);
   const root = cholesky(among, read.n);
   const scale = Math.sqrt(read.n);
   return (scores) => Array.from(solve(root, typical.map((one) => like(one, scores))), (one) => one * scale);

@@ -67,17 +67,21 @@ READERS: dict[str, Callable] = {
     "levels": read_levels,
     "score": read_score,
     "indicators": read_indicators,
-    "terms": read_tokens,
+    "tokens": read_tokens,
 }
 
 
 def prototype_similarity(read: dict[str, Any]) -> Callable[[list[float]], list[float]]:
     """Likeness to typical rows, made unrelated: of scores that were read."""
     held = decode_numbers(read["rows"])
-    typical, factor, scale = split_rows(held, len(held) // read["n"]), -0.5 / read["reach"] ** 2, math.sqrt(read["n"])
+    typical, factor, scale = (
+        split_rows(held, len(held) // read["n"]),
+        -0.5 / read["length_scale"] ** 2,
+        math.sqrt(read["n"]),
+    )
 
     def like(a: list[float], b: list[float]) -> float:
         return math.exp(factor * math.dist(a, b) ** 2)
 
-    root = cholesky([[*(like(a, b) for b in typical[:i]), 1.0 + read["blur"]] for i, a in enumerate(typical)])
+    root = cholesky([[*(like(a, b) for b in typical[:i]), 1.0 + read["ridge"]] for i, a in enumerate(typical)])
     return lambda scores: [one * scale for one in solve_lower(root, [like(one, scores) for one in typical])]

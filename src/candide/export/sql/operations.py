@@ -10,7 +10,6 @@ from typing import Any
 from candide.errors import InputError
 from candide.export.scorer.numbers import decode_numbers, split_rows
 from candide.export.scorer.operations import ELEMENTWISE
-from candide.export.sql.blocks import distance
 from candide.export.sql.expressions import (
     MAX_FINITE_SQUARE,
     Square,
@@ -22,9 +21,9 @@ from candide.export.sql.expressions import (
     square_of,
     sum_of,
 )
-from candide.export.sql.groups import conditional
+from candide.export.sql.joint import conditional, distance
 from candide.export.sql.layers import Layers, format_number
-from candide.export.sql.scoring import ScoringQuery
+from candide.export.sql.lookups import ScoringQuery
 
 Part = dict[str, Any]
 Cell = Any  # SQL, or a number

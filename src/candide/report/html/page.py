@@ -18,8 +18,8 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from candide import __version__, formatting
-from candide.export.javascript import scorer_source
-from candide.export.packed import pack_json
+from candide.export.modules import scorer_source
+from candide.export.parameters import pack_json
 from candide.files import check_output, write_atomically
 from candide.report.html import data, svg
 from candide.report.summary.monitoring import describe_change

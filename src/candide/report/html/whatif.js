@@ -9,7 +9,7 @@ const LONG = 60; // characters of a name that always fit
 const DAY = 86400e3;
 const columns = new Map(model.columns.map((one) => [one.name, one]));
 const key = (name, of) => JSON.stringify([name, ...of]);
-const byTitle = new Map(model.voices.map((one) => [key(one.name, one.columns), one]));
+const byTitle = new Map(model.terms.map((one) => [key(one.name, one.columns), one]));
 const used = known.titles.map(([name, ...of]) => byTitle.get(key(name, of.length ? of : [name]))).filter(Boolean);
 const joint = used.filter((one) => one.columns.length > 1), alone = used.filter((one) => one.columns.length === 1);
 const own = new Set(used.filter((one) => one.columns.length === 1).map((one) => one.columns[0]));
@@ -46,7 +46,7 @@ function total(column, value, c) {
 
 // Along an axis: of levels a tick each, of numbers points of a curve.
 function along(term, column, c) {
-  const say = (value) => total(column, value, c) ?? effect(term.say({ [column.name]: value }), c);
+  const say = (value) => total(column, value, c) ?? effect(term.contributions({ [column.name]: value }), c);
   if (isNumber(column)) {
     const [low, high] = column.range || [0, 1], n = 60;
     return Array.from({ length: n + 1 }, (_, k) => low + (high - low) * k / n).map((x) => ({ value: column.kind === "date" ? date(x) : x, at: say(column.kind === "date" ? date(x) : x), x }));
@@ -105,7 +105,7 @@ const named = ({ name }) => make("span", { class: "name", title: name.length > L
 // One column: its name, its axis on the common scale, how it is set, and what it contributes now.
 function line(term) {
   const column = columns.get(term.columns[0]);
-  if (!term.say) return withoutAxis(term, column);
+  if (!term.contributions) return withoutAxis(term, column);
   const axis = make("svg", { class: "axis", viewBox: `0 0 ${WIDE} ${TALL}`, "aria-hidden": "true" });
   const shownValue = make("span", { class: "n" }), set = control(column);
   const out = { term, column, axis, shownValue, set, node: make("div", { class: "line" }, named(term), axis, set.node, shownValue) };
@@ -189,7 +189,7 @@ function update() {
     meters[k].bar.style.width = `${100 * p}%`;
     meters[k].text.textContent = percent(p);
   });
-  const effects = new Map(model.voices.map((term, i) => [term, effect(found.voices[i].contributions, c)]));
+  const effects = new Map(model.terms.map((term, i) => [term, effect(found.terms[i].contributions, c)]));
   let left = 0; // of joint terms, without the parts that are in the total effects of columns
   for (const term of joint) left += effects.get(term);
   for (const term of alone) {
