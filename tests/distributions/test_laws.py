@@ -240,7 +240,7 @@ def test_a_law_of_other_rows_is_refused():
         stored.unpack_distribution({"name": "os.system"}, {}, "0", DistributionShape(K, D))
     assert error.value.value == "os.system"
     nested = {"name": "log_scale", "base": {"name": "poisson"}}
-    with pytest.raises(ModelFileError, match="not one of numbers on the whole line"):
+    with pytest.raises(ModelFileError, match="not one of all real numbers"):
         stored.unpack_distribution(nested, {"0.base.rate": np.ones((K, D))}, "0", DistributionShape(K, D))
 
 

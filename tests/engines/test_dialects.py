@@ -144,7 +144,7 @@ def test_a_new_dialect_is_one_class_and_one_line(tmp_path, monkeypatch):
     module = types.ModuleType("candide.engines.sql.dialects.toy")
     module.ToyDialect = _ToyDialect
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(DIALECTS._classes, "toy", "ToyDialect")
+    monkeypatch.setitem(DIALECTS.class_names, "toy", "ToyDialect")
     rng = np.random.default_rng(0)
     height, label = rng.normal(170, 9, 200), rng.choice(["a", "b"], 200)
     table = pa.table({"height": height, "job": rng.choice(["cook", "smith"], 200), "label": label})

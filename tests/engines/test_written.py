@@ -133,7 +133,7 @@ def test_figures_that_the_decimal_which_is_said_does_not_fit_are_refused(plain, 
 
 
 def test_a_result_with_points_is_not_read_with_commas(plain):
-    with pytest.raises(InputError, match="no number that has ',' before decimals"):
+    with pytest.raises(InputError, match="not a number with the decimal mark ','"):
         fit_from_counts(text_of(plain).splitlines(keepends=True), reading=ReadOptions(decimal=","))
 
 

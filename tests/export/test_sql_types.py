@@ -112,7 +112,7 @@ def test_what_is_no_date_or_time_is_missing_as_text_and_ends_the_query_as_a_numb
         [found] = postgres.run(model.to_sql("postgres", "asked"))
         assert found[1:] == pytest.approx(model.predict_proba({"x": [expected], "size": [1.0]})[0])
     postgres.run("DROP TABLE asked", f"CREATE TABLE asked AS SELECT {number} AS x, 3.0 AS size")
-    with pytest.raises(Exception, match=r"holds no times|cannot cast"):
+    with pytest.raises(Exception, match=r"does not hold times|cannot cast"):
         postgres.run(model.to_sql("postgres", "asked"))
     postgres.run("DROP TABLE asked")
 

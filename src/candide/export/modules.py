@@ -26,7 +26,7 @@ columns, classes, terms, score = model.columns, model.classes, model.terms, mode
 if __name__ == "__main__":  # python FILE ROWS.csv > SCORED.csv
     sys.exit(main(model, sys.argv))
 """
-_MAX_SAFE_INTEGER = (1 << 53) - 1  # the largest whole number beside which a double has no other
+_MAX_SAFE_INTEGER = (1 << 53) - 1  # integers up to here are exact as doubles
 _JAVASCRIPT_FOOTER = """
 /** The parameters of the model. */
 export const parameters = {parameters};
@@ -44,7 +44,7 @@ _EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
 
 
 def join_scorer(language: str, extra_imports: Sequence[str] = ()) -> str:
-    """The scorer in ``"js"`` or ``"py"``; ``also`` names other modules to import, of Python."""
+    """The scorer in ``"js"`` or ``"py"``, with extra imports of Python."""
     texts = [
         files("candide.export.scorer").joinpath(f"{name}.{language}").read_text("utf-8") for name in SCORER_MODULES
     ]
@@ -91,7 +91,7 @@ def scorer_source() -> str:
 
 
 def quote_wide_integers(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters whose wide whole numbers, of which JavaScript's numbers have not all figures, are text.
+    """Parameters with integers that JavaScript's numbers cannot represent as text.
 
     >>> found = quote_wide_integers({"classes": [1, 2**53 + 1], "columns": [{"name": "id", "levels": [2**60 + 1]}]})
     >>> found["classes"], found["columns"][0]["levels"]
@@ -112,7 +112,7 @@ def _is_wide(value: Any) -> bool:
 
 
 def check_javascript(parameters: dict[str, Any]) -> None:
-    """Refuse parameters that mean something in Python alone: an own pattern of words."""
+    """Refuse parameters that only Python can evaluate: a user's token pattern."""
     for read in parameters["reads"]:
         if read.get("pattern") is not None:
             what = f"its words are found by the pattern {read['pattern']!r} of Python's regular expressions"

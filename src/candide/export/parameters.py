@@ -1,8 +1,10 @@
 """Parameters: all numbers of a model as plain data, from which a scorer elsewhere gives the same probabilities.
 
-There is one walk over the model. Laws and encodings say by themselves (``exported``) by which rule they score and how
-they read a value; here they are put together, names, levels and encodings once each. Numbers are those of the model,
-to the last bit; of what is not finite the name stands in a string, for JSON has none.
+Distributions and encodings describe themselves (``to_export_dict``); here they are put together, with names, levels and
+encodings once each. Numbers are those of the model to the last bit; infinities and NaN are strings, as JSON has none.
+:func:`pack_json` writes a long list of numbers as the base64 of its doubles where that is shorter: a double takes eleven
+letters, its decimals up to twenty. The text can stand in a script of a web page: it has no ``<``, ``>`` or ``&``, and is
+ASCII.
 
 >>> from candide.demo import garden
 >>> found = export_parameters(FittedModel(garden()))
@@ -30,36 +32,31 @@ from candide.errors import InputError
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
 
-_MIN_PACKED_LENGTH = 8  # numbers from which on a list may be packed: shorter ones are read by people
-_UNPACKED_KEYS = (
-    "classes",
-    "levels",
-)  # lists of values, which a scorer looks up: numbers among them stay as they are written
-_MAX_EXACT_INTEGER = 1 << 53  # up to here a whole number is the same in any spelling
+_MIN_PACKED_LENGTH = 8  # shorter lists of numbers stay readable
+_UNPACKED_KEYS = ("classes", "levels")  # lists of values, whose numbers stay as they are written
+_MAX_EXACT_INTEGER = 1 << 53  # up to here an integer is exact as a double
 _NON_FINITE_NAMES = {"NaN", "Infinity", "-Infinity"}
 
-FORMAT = 2  # of the parameters: a scorer refuses those of another
-_SAMPLE_ROWS, _TAIL_SHARE = (
-    1000,
-    0.01,
-)  # rows for the range of a number of which no encoding knows one, and the share left out
+FORMAT = 2  # of the parameters: a scorer refuses another
+_SAMPLE_ROWS, _TAIL_SHARE = 1000, 0.01  # sampled rows for the range of a number, and the proportion left out of it
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
 def export_parameters(fitted: FittedModel) -> dict[str, Any]:
     """The numbers of a model as lists, numbers, strings and dictionaries that JSON can hold.
 
-    An InputError names the columns whose law cannot be written out, and says why.
+    Raise an InputError that names the columns whose distribution has no score expression.
     """
-    walk = _ParameterBuilder(fitted)
-    parts = [walk.part(part, law) for part, law in zip(fitted.plan.parts, fitted.model.distributions, strict=True)]
+    builder = _ParameterBuilder(fitted)
+    each = zip(fitted.plan.parts, fitted.model.distributions, strict=True)
+    parts = [builder.part(part, distribution) for part, distribution in each]
     found = {
         "format": FORMAT,
         "classes": [_label(value) for value in fitted.labels.values],
         "log_prior": fitted.model.log_prior,
-        "columns": walk.columns(),
-        "scores": walk.scores,
-        "reads": walk.reads,
+        "columns": builder.columns(),
+        "scores": builder.scores,
+        "reads": builder.reads,
         "parts": parts,
     }
     if (curve := fitted.model.calibrator) is not None:
@@ -72,7 +69,7 @@ def export_parameters(fitted: FittedModel) -> dict[str, Any]:
 
 
 class _ParameterBuilder:
-    """What is met on the way: the encodings of all columns, each once, and what is known of the columns by them."""
+    """The encodings of all columns, each once, and the levels and ranges of the columns."""
 
     def __init__(self, fitted: FittedModel):
         self.fitted = fitted
@@ -85,7 +82,7 @@ class _ParameterBuilder:
         self._ranges: dict[Name, tuple[float, float]] = {}
 
     def part(self, part: PlanPart, distribution: Any) -> dict[str, Any]:
-        """One law, how its columns are read, and what its features are called."""
+        """One distribution, how its columns are read, and the names of its terms."""
         try:
             rule = distribution.to_export_dict()
             bins = rule.pop("bins", None)
@@ -102,8 +99,8 @@ class _ParameterBuilder:
         return {"reads": reads, **prototypes, "terms": self._terms(part), "features": distribution.n_features, **rule}
 
     def _terms(self, part: PlanPart) -> list[dict[str, Any]]:
-        """The columns of each voice, and its title where that is not their names."""
-        whole = part.event.is_joint and not part.is_joint_term  # a law of all its columns
+        """The columns of each term, and its title where that is not their names."""
+        whole = part.event.is_joint and not part.is_joint_term  # one distribution of all its columns
         units = [part.columns] if whole else part.event.term_names(part.columns)
         titles = (
             part.event.term_titles(part.columns, part.encodings)
@@ -115,7 +112,7 @@ class _ParameterBuilder:
         return [{"columns": [self.column_index[name] for name in unit], **title} for unit, title in named]
 
     def _add_read(self, name: Name, encoding: Any) -> int:
-        """The place of the way in which a column is read."""
+        """The index of the way in which a column is read."""
         kind = encoding.value_kind
         self._kinds[name] = self._kinds.get(name, kind) if encoding.is_read_as_text else kind
         if (name, encoding) not in self._read_index:
@@ -126,7 +123,7 @@ class _ParameterBuilder:
         return self._read_index[name, encoding]
 
     def _share_levels_and_scores(self, name: Name, read: dict[str, Any]) -> dict[str, Any]:
-        """A way to read, with its levels by their places among those of the column, and scores that others share."""
+        """A way to read, with its levels by their indices among those of the column, and shared scores."""
         if "scores" in read:
             self._scores.setdefault(read["scores"], len(self._scores))
             return {**read, "scores": self._scores[read["scores"]]}
@@ -138,11 +135,11 @@ class _ParameterBuilder:
 
     @property
     def scores(self) -> list[tuple[float, ...]]:
-        """Normal scores of ranks: the same of many columns, where no values are alike."""
+        """Normal scores of ranks: the same for many columns without repeated values."""
         return list(self._scores)
 
     def _add_ranges(self, part: PlanPart, distribution: Any) -> None:
-        """Between which numbers the values of each column lie, about, for those who offer some to a person."""
+        """The approximate range of each column, for interfaces that let people enter values."""
         drawn: Any = None
         for j, (name, encoding) in enumerate(zip(part.columns, part.encodings, strict=True)):
             if encoding.is_read_as_text:
@@ -179,7 +176,7 @@ class _ParameterBuilder:
 
 
 def _draw_rows(distribution: Any) -> Any:
-    """Rows as a law expects them; none where it cannot draw."""
+    """Sampled rows of a distribution; none where it cannot sample."""
     try:
         return distribution.sample_block(np.arange(_SAMPLE_ROWS) % distribution.n_classes, np.random.default_rng(0))
     except InputError:
@@ -187,7 +184,7 @@ def _draw_rows(distribution: Any) -> Any:
 
 
 def _rounded_range(drawn: Any) -> tuple[float, float]:
-    """The middle of some numbers, in a few figures."""
+    """The range of some numbers without their tails, in a few digits."""
     low, high = np.quantile(drawn, [_TAIL_SHARE / 2, 1 - _TAIL_SHARE / 2]).tolist()
     return float(f"{low:.4g}"), float(f"{high:.4g}")
 
@@ -197,7 +194,7 @@ def _interaction_name(names: Sequence[Name]) -> str:
 
 
 def _level(value: Any) -> Any:
-    """A level: plain values as they are; of dates, times and durations what they are called, and how long they are."""
+    """A level: plain values as they are; dates, times and durations with their text, type and value."""
     if isinstance(value, str | int | float):
         return value
     means = to_timestamp(value)
@@ -212,7 +209,7 @@ def _label(value: Any) -> Any:
 
 
 def _to_plain(value: Any) -> Any:
-    """Lists for arrays, whose axes are read one after another, and names for what is not finite."""
+    """Arrays as flat lists, and names for infinities and NaN."""
     if isinstance(value, Mapping):
         return {key: _to_plain(one) for key, one in value.items()}
     if isinstance(value, np.ndarray):
@@ -248,7 +245,7 @@ def _pack(value: Any) -> Any:
 
 
 def _shorter_encoding(values: list[Any], plain: list[Any]) -> Any:
-    """A list of numbers, some perhaps as names of what is not finite, in the shorter of both spellings."""
+    """A list of numbers, or names of infinities and NaN, in the shorter of both formats."""
     if len(values) < _MIN_PACKED_LENGTH or not all(
         isinstance(one, float | int) or one in _NON_FINITE_NAMES for one in values
     ):

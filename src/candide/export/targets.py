@@ -16,30 +16,30 @@ from candide.model.fitted import FittedModel
 
 @dataclass(frozen=True)
 class Target:
-    """What writes a model, and what that is called."""
+    """A function that writes a model, and its description."""
 
     write: Callable[..., str | bytes]
     description: str
-    is_binary: bool = False  # whether it is no text, and cannot be printed
-    options: tuple[str, ...] = ()  # that it takes beside the model
+    is_binary: bool = False  # not text: cannot be printed
+    options: tuple[str, ...] = ()  # beside the model
 
 
 def _select(fitted: FittedModel, *, keep: Sequence[str] = (), **options: Any) -> str:
-    from candide.export.sql.query import write_select  # SQL is parsed for it, which takes a while to import
+    from candide.export.sql.query import write_select  # imports sqlglot, which is slow
 
     return write_select(fitted, kept_columns=keep, **options)
 
 
 TARGETS = {
     "js": Target(to_javascript, "a JavaScript module"),
-    "onnx": Target(to_onnx_bytes, "a graph of ONNX", is_binary=True),
+    "onnx": Target(to_onnx_bytes, "an ONNX graph", is_binary=True),
     "python": Target(to_python, "a Python module"),
     "sql": Target(_select, "a query", options=("dialect", "table", "keep")),
 }
 
 
 def find_target(name: str) -> Target:
-    """The target of a name; an error that lists those known."""
+    """The target of a name; the error lists all."""
     if name not in TARGETS:
         raise unknown_name_error("target of an export", name, TARGETS)
     return TARGETS[name]

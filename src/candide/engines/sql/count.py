@@ -1,4 +1,4 @@
-"""Counting by SQL: the census of a whole table as one aggregate query, whatever its size.
+"""Counting by SQL: the counts of a whole table by one aggregate query, whatever its size.
 
 Rows are grouped by class (and fold); every statistic of every column comes back in one row a group. Columns
 with very many levels, and weighted levels, take a query of their own.
@@ -7,8 +7,8 @@ with very many levels, and weighted levels, take a query of their own.
 >>> from candide.engines.base import open_source
 >>> from candide.engines.planning import prepare_source
 >>> with open_source(pa.table({"age": [30, 40, 8], "job": ["cook", "smith", None], "y": ["a", "a", "b"]})) as source:
-...     [census] = count_by_query(LabelledSource(source, "y"), prepare_source(source, "y")).fold_counts
->>> census.labels.values, census.tallies[0].mean.tolist(), census.plan.parts[1].levels[0].values
+...     [counts] = count_by_query(LabelledSource(source, "y"), prepare_source(source, "y")).fold_counts
+>>> counts.labels.values, counts.tallies[0].mean.tolist(), counts.plan.parts[1].levels[0].values
 (('a', 'b'), [[35.0], [8.0]], ('cook', 'smith'))
 """
 
@@ -43,14 +43,14 @@ LevelRow = tuple[Any, int, int, Any, float]  # label, fold, which column, its le
 
 
 def count_by_query(rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-    """One census a fold (one in all without folds), from one pass over the source.
+    """The counts of each fold (one without folds), from one pass over the source.
 
     Where none was seen in its head no NaN is expected, which saves a test of every number; one that comes later makes
     sums that are not finite, and a second pass. So does a middle far from the values, around which digits were lost.
     """
     try:
         counted = _run_count_query(rows, prepared)
-    except InputError:  # what else is wrong is said again
+    except InputError:  # other faults raise again
         if prepared.has_nan:
             raise
         prepared = replace(prepared, has_nan=True)
@@ -75,8 +75,10 @@ def _run_count_query(rows: LabelledSource, prepared: PreparedSource) -> CountRes
         _count_levels(rows, some, keys, answers)
     for column in (c for _, columns in asked for c in columns if c.name in prepared.text_level_columns and c.is_level):
         found = answers[levels_key(column)]
-        meant = parse_levels(list({level for met in found for level in (met or ())}))
-        answers[levels_key(column)] = [{meant[level]: n for level, n in (met or {}).items()} for met in found]
+        meant = parse_levels(list({level for levels_seen in found for level in (levels_seen or ())}))
+        answers[levels_key(column)] = [
+            {meant[level]: n for level, n in (levels_seen or {}).items()} for levels_seen in found
+        ]
     check_weights(answers, rows.weight)
     return CountResult(make_fold_counts(plan, asked, keys, answers, rows.n_folds), unlabelled)
 
@@ -168,11 +170,11 @@ def _count_levels(
     """Count levels by grouping by them: the way that bears a million levels, and weights."""
     source: Any = rows.source
     by_level = _count_by_stack if source.dialect.can_stack else _count_by_grouping_sets
-    met = [answers[levels_key(column)] for column in columns]
+    levels_seen = [answers[levels_key(column)] for column in columns]
     for label, fold, j, value, weight in by_level(rows, columns):
         group = keys.get((label, fold))  # of a row without a label there is none
         if group is not None and not is_absent(value):
-            met[j][group][value] = weight
+            levels_seen[j][group][value] = weight
 
 
 def _count_by_grouping_sets(rows: LabelledSource, columns: Sequence[SourceColumn]) -> Iterator[LevelRow]:
@@ -226,7 +228,7 @@ def _find_better_middles(counted: CountResult, prepared: PreparedSource) -> dict
 def make_fold_counts(
     plan: Plan, part_columns: Sequence[PartColumns], keys: GroupKeys, answers: GroupAnswers, folds: int
 ) -> list[ModelCounts]:
-    """The census of each fold, from the answers of every column in every group."""
+    """The counts of each fold, from the answers of every column in every group."""
     labels = Labels.from_values([label for label, _ in keys])
     code = np.array([labels.encode([label])[0] for label, _ in keys], np.intp)
     fold_of_group = np.array([fold for _, fold in keys])
@@ -245,11 +247,11 @@ def make_fold_counts(
 def _make_tally(
     part: PlanPart, columns: list[SourceColumn], answers: Mapping[str, Sequence[Any]]
 ) -> tuple[PlanPart, Tally]:
-    """A part with the levels that were met, and its tally, a row a group."""
+    """A part with the levels that occur, and its tally, a row for each group."""
     if any(column.is_level for column in columns):
-        met = zip(part.encodings, columns, strict=True)
+        levels_seen = zip(part.encodings, columns, strict=True)
         part = replace(
-            part, encodings=tuple(LevelEncoding(seen_levels(c, answers)) if c.is_level else e for e, c in met)
+            part, encodings=tuple(LevelEncoding(seen_levels(c, answers)) if c.is_level else e for e, c in levels_seen)
         )
     tally = get_statistic(part).build_tally(part, columns, answers)
     if (cell := tally.find_too_large()) is not None:

@@ -20,9 +20,9 @@ from candide.data.labels import Labels
 from candide.errors import InputError
 
 Expr = Any  # a sqlglot expression
-_DOUBLE = exp.DataType.build("DOUBLE")  # one for all: to parse the word for each column of a wide table takes long
+_DOUBLE = exp.DataType.build("DOUBLE")  # one for all: parsing the name for each column of a wide table is slow
 _TEXT = exp.DataType.build("TEXT")
-ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column that nobody has looked at
+ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column of unknown type
 # No double has an exponent of four digits
 NUMBER_PATTERN = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?0*[0-9]{1,3})? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
@@ -103,7 +103,7 @@ class Dialect:
     # Tests, each a condition on a column or a text
     float32_test = ""
     nested_test = ""  # lists and structures
-    time_test = ""  # times of day and durations, and dates where ``day_test`` tells them apart
+    time_test = ""  # times of day and durations, and dates where ``day_test`` distinguishes them
     day_test = "FALSE"
     boolean_test = ""
     text_test = ""  # without it the columns that the model read from text are taken to hold text
@@ -198,15 +198,15 @@ class Dialect:
         return kind.startswith(_TIMES)
 
     def is_key(self, kind: str) -> bool:
-        """Whether a type, in capitals, is of whole numbers or text, which every database spells alike."""
-        return _KEYS.match(kind) is not None and not kind.endswith("]")  # a list of them is none
+        """Whether a type, in capitals, is of integers or text, whose text form is the same in every database."""
+        return _KEYS.match(kind) is not None and not kind.endswith("]")  # a list of them is not
 
     def double(self, x: Expr) -> Expr:
         """The value as a double."""
         return as_double(x)
 
     def parse_number(self, x: Expr, kind: str) -> Expr:
-        """The value as a double; where it may be text, null for one that spells no number."""
+        """The value as a double; where it may be text, null for text that is not a number."""
         if kind != ANY_NUMBER or not self.number_template:
             return self.double(x)
         return exp.var(self.typed_number(x.sql(self.name), x.name))  # as it is written: sqlglot would change types
@@ -228,7 +228,7 @@ class Dialect:
 
     def days(self, x: Expr, kind: str) -> Expr:
         """A date or time as days since 1970, a time of day or a duration as days; ``kind`` is its type."""
-        raise NotImplementedError(f"{self.name or 'this dialect'} does not say the days of {kind}")
+        raise NotImplementedError(f"{self.name or 'this dialect'} has no days of {kind}")
 
     # Functions
 
@@ -270,7 +270,7 @@ class Dialect:
         return exp.Paren(this=out)
 
     def hash(self, x: Expr) -> Expr:
-        """A whole number >= 0 that looks drawn at random, from a whole number >= 0."""
+        """A pseudo-random integer >= 0 from an integer >= 0."""
         left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number_literal(46337)))  # a prime: squares fit
         square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number_literal(69069))
         line = exp.Mul(
@@ -316,7 +316,7 @@ class Dialect:
 
     def stack(self, values: Sequence[Expr]) -> Expr:
         """What makes of a row one for each of some values of one type: ``which`` it is, and the value as ``level``."""
-        raise NotImplementedError(f"{self.name or 'this dialect'} does not stack values")
+        raise NotImplementedError(f"{self.name or 'this dialect'} cannot stack values")
 
     def grouping(self, *names: Expr) -> Expr:
         """Of a row of grouping sets which columns it is not grouped by: a bit for each, the first the highest."""

@@ -22,7 +22,7 @@ from candide.errors import InputError
 
 RERUN_REMEDY = "run the query of candide sql count again, and keep its whole result"
 CSV_REMEDY = "write it as a CSV with a header: psql --csv -f count.sql -o counts.csv, sqlite3 -header -csv, or the like"
-_MAX_LINES_BEFORE_HEADER = 10  # lines before the header: what a client says, an empty line
+_MAX_LINES_BEFORE_HEADER = 10  # lines before the header: messages of a client, an empty line
 _SEPARATORS = ",;\t|"
 _RULE_LINE = re.compile(r"[-+|:=\s]*--[-+|:=\s]*")  # a line under a header, for the eye
 _CLIENT_MESSAGE = re.compile(r"\(?(?P<rows>\d+) rows?\b.*|Time: .*|Timing is o.*", re.IGNORECASE)
@@ -64,7 +64,7 @@ def _find_header(lines: Any, delimiter: str | None) -> tuple[int, list[str], str
         lacking = min(lacking or found, found, key=len)
     lacking = lacking or list(HEADER)
     what = f"no column {lacking[0]!r}" + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else "")
-    raise InputError(f"it has {what}, and is no result of candide sql count", value=lacking, remedy=CSV_REMEDY)
+    raise InputError(f"it has {what}, and is not a result of candide sql count", value=lacking, remedy=CSV_REMEDY)
 
 
 def _detect_quoting(text: str, separator: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def _detect_quoting(text: str, separator: str) -> dict[str, Any]:
 
 
 def _rows(reader: Any, start: int, separator: str) -> Iterator[FileRow]:
-    """The rows that hold something, but for what a client says of them."""
+    """The rows that are not empty, without messages of a client."""
     seen = 0
     for cells in reader:
         row, line = start + reader.line_num, separator.join(cells).strip()
@@ -83,9 +83,9 @@ def _rows(reader: Any, start: int, separator: str) -> Iterator[FileRow]:
             continue
         if not seen and _RULE_LINE.fullmatch(line):
             raise InputError("it is a table drawn for the eye, not a CSV", row=row, value=line[:40], remedy=CSV_REMEDY)
-        if len(cells) < len(HEADER) and (said := _CLIENT_MESSAGE.fullmatch(line)):
-            if said["rows"] and int(said["rows"]) != seen:
-                what = f"it says {line}, and there are {seen}: it is cut short, or text in it is not quoted"
+        if len(cells) < len(HEADER) and (message := _CLIENT_MESSAGE.fullmatch(line)):
+            if message["rows"] and int(message["rows"]) != seen:
+                what = f"it ends with {line} and has {seen} rows: it is cut short, or text in it is not quoted"
                 raise InputError(what, row=row, value=seen, remedy=CSV_REMEDY)
             continue
         seen += 1
@@ -114,8 +114,8 @@ def _normalise_decimals(
     for row, cells in rows:
         for i in (i for i in at if i < len(cells)):
             if other in cells[i] and not _NUMBER_WITH_THOUSANDS[decimal].fullmatch(cells[i].strip()):
-                what = f"{cells[i]!r} is no number that has {decimal!r} before decimals"
-                remedy = "say what stands before decimals in it (--decimal), or leave that to be found out"
+                what = f"{cells[i]!r} is not a number with the decimal mark {decimal!r}"
+                remedy = "pass its decimal mark (--decimal), or leave the option out"
                 raise InputError(what, row=row, value=cells[i], remedy=remedy)
             cells[i] = cells[i].replace(other, "").replace(decimal, ".")
     return rows
@@ -130,5 +130,5 @@ def _decimal_mark(cells: Sequence[tuple[int, str]]) -> str:
     if not points and not grouped and all(_DECIMAL.fullmatch(cell) for _, cell in some):
         return ","
     row, cell = next(((row, cell) for row, cell in some if _THOUSANDS.match(cell)), some[0])
-    remedy = "write numbers plain, 1234.5, or say what stands before decimals: --decimal . or --decimal ,"
+    remedy = "write numbers plain, 1234.5, or pass the decimal mark: --decimal . or --decimal ,"
     raise InputError(f"{cell!r} has a comma, of thousands or before decimals", row=row, value=cell, remedy=remedy)

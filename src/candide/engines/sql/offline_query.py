@@ -1,7 +1,7 @@
 """Counting by hand: one query that a person runs where the rows are, whose result is a table of a fixed shape.
 
-A line of the result says what it is (``what``) and of which column (``place``), then class, level, and numbers under
-the names of the statistics that were asked. The first lines repeat the plan, so that a result says how it was counted.
+A line of the result has its kind (``what``) and column (``place``), then class, level, and numbers under the names of
+the statistics. The first lines repeat the plan, so that a result records how it was counted.
 No line has a null for a label or a level: what is missing has a name of its own, so that nothing is lost in a CSV. All
 numbers of a class come from one pass; levels take one pass for thirty columns, or for each where a database does not
 group in several ways.
@@ -41,14 +41,14 @@ FIGURE_COLUMNS = (
 HEADER = ("what", "place", "label", "level", *FIGURE_COLUMNS)
 _QUERY = re.compile(r"[\s(]*(SELECT|WITH)\s", re.IGNORECASE)
 _NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DECIMAL|NUMERIC")  # types, ANY_NUMBER too
-NO_COLUMN = -1  # the place of what is no column
+NO_COLUMN = -1  # the place of lines without a column
 
 
 class OfflineTable:
     """A table that nobody has opened, as queries need it: its name, its dialect, and the types of its columns.
 
     ``table`` may be a query. What ``missing`` names is missing, in columns of numbers as a number, and in those whose
-    type nobody knows, ``spelled``, also as a database writes the number.
+    unknown type, ``text_levels``, also as a database writes the number.
     """
 
     tick = None
@@ -60,13 +60,13 @@ class OfflineTable:
         table: str,
         columns: Mapping[str, str],
         missing: Sequence[str] = (),
-        spelled: Collection[str] = (),
+        text_levels: Collection[str] = (),
     ):
         self.name, self.dialect, self.columns = table, dialect, columns
         self.view: Any = self._query(table) if _QUERY.match(table) else self._table(table)
         if missing:
             known = [*missing, *_missing_texts(missing)]
-            each = {name: known if name in spelled else missing for name in columns}
+            each = {name: known if name in text_levels else missing for name in columns}
             chosen = [exp.alias_(self._mask_missing(name, some), name, quoted=True) for name, some in each.items()]
             self.view = exp.Select(expressions=chosen).from_(self.view, copy=False).subquery("v")
 
@@ -77,7 +77,7 @@ class OfflineTable:
             view = None
         if not isinstance(view, exp.Table) or not view.name:
             remedy = "pass the name as it stands after FROM, such as shop.orders"
-            raise InputError(f"{name!r} is no name of a table in {self.dialect.name}", value=name, remedy=remedy)
+            raise InputError(f"{name!r} is not a valid table name in {self.dialect.name}", value=name, remedy=remedy)
         return view
 
     def _query(self, text: str) -> Expr:
@@ -88,7 +88,7 @@ class OfflineTable:
             trees = []
         if len(trees) != 1 or not isinstance(trees[0], exp.Query):
             remedy = "pass one SELECT, or the name of a table or view"
-            raise InputError(f"{text!r} is no query in {self.dialect.name}", value=text, remedy=remedy)
+            raise InputError(f"{text!r} is not a valid query in {self.dialect.name}", value=text, remedy=remedy)
         return exp.var(f"({text}\n) AS q")  # as it was written
 
     def _mask_missing(self, name: str, missing: Sequence[str]) -> Expr:
@@ -104,8 +104,8 @@ class OfflineTable:
             value, never = self.dialect.text(x), [self._literal_text(text) for text in missing]
         if not never:
             return x
-        said = exp.In(this=value, expressions=never)
-        return exp.Case(ifs=[exp.If(this=said, true=exp.Null())], default=x)
+        is_missing = exp.In(this=value, expressions=never)
+        return exp.Case(ifs=[exp.If(this=is_missing, true=exp.Null())], default=x)
 
     def _literal_text(self, text: str) -> Expr:
         """A text in which the database puts nothing in the place of another."""

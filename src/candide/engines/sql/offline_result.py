@@ -1,4 +1,4 @@
-"""Counts that came back: the result of the query of :mod:`candide.engines.sql.offline_query` in a file, checked, and its census.
+"""Results of offline queries (:mod:`candide.engines.sql.offline_query`): a file is checked, and its counts are read.
 
 Nothing is taken on trust. The rows of the classes must be those of the table, every class must have its line of every
 column of numbers, whose figures could be those of its rows, and the levels of a column with what is missing must be as
@@ -62,7 +62,7 @@ class ResultLine:
         except ValueError:
             if (text := text.strip()).lower() in _NULLS:
                 return None
-            raise self.error(f"{name} is {text!r}, which is no number", text) from None
+            raise self.error(f"{name} is {text!r}, which is not a number", text) from None
         if not math.isfinite(value) or (value < 0 and name in _NEVER_NEGATIVE):
             what = "negative" if value < 0 else "not finite"
             raise self.error(f"{name} is {text}; it cannot be {what}", value)
@@ -103,12 +103,12 @@ def plan_lines(lines: Sequence[ResultLine]) -> list[str]:
     """The lines of text that stand before the counts, in their order."""
     some = _index_lines((line for line in lines if line.what == PLAN), lambda line: line.place)
     if sorted(some) != list(range(len(some))) or not some:
-        raise InputError("the lines that tell the plan are not all there", value=sorted(some), remedy=RERUN_REMEDY)
+        raise InputError("lines of the plan are missing", value=sorted(some), remedy=RERUN_REMEDY)
     return [some[i].level for i in range(len(some))]
 
 
 def build_counts(lines: Sequence[ResultLine], rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-    """The census of a plan whose counts came back; ``rows`` are those of the query, ``prepared.spelled`` as it was."""
+    """The counts of a plan from the result of its query; ``prepared`` is that of the query."""
     unlabelled = sum(line.number("rows") for line in lines if line.what == UNLABELLED)
     blank = [line for line in lines if line.what in _OF_CLASSES and is_missing_label(line.label)]
     if blank:  # the database keeps empty text as a value; it is a missing label
@@ -129,11 +129,11 @@ def build_counts(lines: Sequence[ResultLine], rows: LabelledSource, prepared: Pr
     for line in (line for line in lines if line.what in (LEVEL, MISSING)):
         of_place[line.place].append(line)
     for column in (column for _, columns in asked for column in columns if column.is_counted_by_level):
-        mine, spelled = of_place[_column_place(column)], column.name in prepared.text_level_columns
-        answers[levels_key(column)] = _level_weights(mine, column, classes, spelled)
+        mine, text_levels = of_place[_column_place(column)], column.name in prepared.text_level_columns
+        answers[levels_key(column)] = _level_weights(mine, column, classes, text_levels)
     labels = parse_level_texts(classes, rows.source.columns[rows.target], rows.target in prepared.text_level_columns)
     keys, times = {}, Counter[Any]()
-    for g, label in enumerate(classes):  # what means a class met before is counted apart, and added
+    for g, label in enumerate(classes):  # what means an earlier class is counted separately, and added
         keys[labels[label], times[labels[label]]] = g
         times[labels[label]] += 1
     whole = reduce(add, make_fold_counts(prepared.plan, asked, keys, answers, max(times.values())))
@@ -163,7 +163,7 @@ def _number_answers(
 def _check_figures(
     line: ResultLine, names: Sequence[str], of: ResultLine, column: SourceColumn
 ) -> dict[str, float | None]:
-    """What a line says of a column of numbers, if rows of its class could be so."""
+    """The numbers of a line for a column, if rows of its class can have them."""
     n, most = _line_weight(line, weighted := column.weight is not None), of.number("n")
     out = {name: line.figure(name) for name in names}
     if n > most * (1 + _WEIGHT_TOLERANCE * weighted):
@@ -202,44 +202,44 @@ def _line_weight(line: ResultLine, weighted: bool) -> float:
     """The weight of a line: of rows without weights a whole number, and of a class that of its rows."""
     n = line.number("n")
     if not weighted and n % 1:
-        raise line.error(f"n is {n!r}, which is no number of rows", n)
+        raise line.error(f"n is {n!r}, which is not a number of rows", n)
     if not weighted and line.what == CLASS and n != line.number("rows"):
         raise line.error(f"n is {n:g} in a class of {line.number('rows'):g} rows", n)
     return n
 
 
 def _level_weights(
-    lines: Sequence[ResultLine], column: SourceColumn, classes: Mapping[str, ResultLine], spelled: bool
+    lines: Sequence[ResultLine], column: SourceColumn, classes: Mapping[str, ResultLine], text_levels: bool
 ) -> list[dict[Any, float]]:
     """The weight of each level of a column in every class, from its lines."""
     _index_lines(lines, lambda line: (line.what, line.label, line.level if line.what == LEVEL else None))
-    met: dict[str, dict[str, float]] = {label: {} for label in classes}
+    counted: dict[str, dict[str, float]] = {label: {} for label in classes}
     total, weighted = dict.fromkeys(classes, 0.0), column.weight is not None
     for line in lines:
         n = _line_weight(line, weighted)
         total[line.label] += n
         if line.what == LEVEL:
-            met[line.label][line.level] = n
+            counted[line.label][line.level] = n
     for label, line in classes.items():
         if not math.isclose(
             total[label], line.number("n"), rel_tol=_WEIGHT_TOLERANCE * weighted, abs_tol=1e-9 * weighted
         ):
             what = f"levels of {total[label]:g} rows in class {label!r}, which has {line.number('n'):g}"
             raise InputError(f"{what}: the result is cut short", column=column.name, value=label, remedy=RERUN_REMEDY)
-    texts = {level for some in met.values() for level in some}
+    texts = {level for some in counted.values() for level in some}
     if column.grid is not None:
         values: dict[str, Any] = {text: int(float(text)) for text in texts}
     else:
-        values = parse_level_texts(texts, column.type, spelled)
+        values = parse_level_texts(texts, column.type, text_levels)
     out = [defaultdict[Any, float](float) for _ in classes]
     for sums, label in zip(out, classes, strict=True):
-        for text, n in met[label].items():
+        for text, n in counted[label].items():
             sums[values[text]] += n
     return [dict(sums) for sums in out]
 
 
 def parse_level_texts(texts: Collection[str], kind: str, text_formats: bool) -> dict[str, Any]:
-    """What labels or levels were before they became text: by the type of their column, or by what all of them spell.
+    """What labels or levels were before they became text: by the type of their column, or by what all of them are.
 
     >>> (
     ...     parse_level_texts(["1", "0"], "BOOLEAN", False),
@@ -261,7 +261,7 @@ def parse_level_texts(texts: Collection[str], kind: str, text_formats: bool) -> 
 
 
 def _convert_to_type(text: str, value: Any, kind: str) -> Any:
-    """A value that a text spells as its column has it, however many digits the text has: 1 of a decimal 1.00."""
+    """A text as a value of its column's type, however many digits it has: 1 of a decimal 1.00."""
     if type(value) not in (int, float):
         return value
     return (
@@ -296,12 +296,12 @@ def _check_places(lines: Iterable[ResultLine], asked: Sequence[PartColumns], cla
 
 
 def _index_lines(lines: Iterable[ResultLine], key: Any) -> dict[Any, ResultLine]:
-    """Lines by what tells them apart, each once."""
+    """Lines by their key, each once."""
     out: dict[Any, ResultLine] = {}
     for line in lines:
         before = out.setdefault(key(line), line)
         if before is not line:
-            raise line.error(f"it says what line {before.row} says: a result was pasted twice", key(line))
+            raise line.error(f"it repeats line {before.row}: a result was pasted twice", key(line))
     return out
 
 

@@ -15,14 +15,14 @@ _ROW, FOLD = "candide_row", "candide_fold"
 
 
 class SqlSource(Source, Protocol):
-    """An own one gives ``rows`` and ``arrow``; the queries are made here."""
+    """A subclass gives ``fetch_rows`` and ``arrow_batches``; the queries are built here."""
 
     dialect: Dialect
     view: str  # what to select from
 
     @property
     def tick(self) -> Expr | None:
-        """What is true of every row, and counts it, where one looks on."""
+        """A condition that is true of every row and counts it, for a progress bar."""
         return None
 
     def fetch_rows(self, sql: str) -> list[tuple]:
@@ -43,7 +43,7 @@ class SqlSource(Source, Protocol):
     def with_folds(self, folds: Folds) -> Expr:
         """What to select from for the columns and the fold of each row."""
         return (assign_folds(self, folds, "*") if folds.key_column is None else fold_sql_by_key(self, folds)).subquery(
-            "dealt"
+            "folds"
         )
 
 
@@ -59,7 +59,7 @@ def project_expressions(source: SqlSource, expressions: Sequence[Expr], folds: F
 
 
 def assign_folds(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
-    """A query for some columns and the fold of each row: shuffled, put in order of class, and dealt out in turn.
+    """A query for some columns and the fold of each row: shuffled, sorted by class, and assigned in turn.
 
     The rows are numbered in their own order, which is kept, and the numbers hashed with the seed.
     """
@@ -79,7 +79,7 @@ def assign_folds(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
 
 
 def fold_sql_by_key(source: SqlSource, folds: Folds) -> exp.Select:
-    """A query for all columns and the fold of each row by its key: what :func:`candide.data.sampling.assign_folds_by_key` says."""
+    """A query for all columns and the fold of each row by its key, as :func:`candide.data.sampling.assign_folds_by_key`."""
     name, dialect = str(folds.key_column), source.dialect
     kind = source.columns[name].upper()
     if not dialect.is_key(kind):
@@ -136,14 +136,14 @@ class SourceColumn:
 
     @property
     def aggregate_value(self) -> Expr:
-        """The value as aggregates want it: NaN, which they would count, is missing."""
+        """The value for aggregates: NaN, which they would count, is missing."""
         may_be = self.is_float and (self.has_nan or self.is_counted_by_level)
         nan = self.dialect.is_nan(self.dialect.parse_number(self.raw, self.type.upper())) if may_be else None
         return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
 
     @property
     def value(self) -> Expr:
-        """The value as the model wants it: a level, or a double; times and dates are days."""
+        """The value for the model: a level, or a double; times and dates are days."""
         kind = self.type.upper()
         if self.is_level:
             return self.dialect.level(self.raw, kind)

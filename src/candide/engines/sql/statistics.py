@@ -1,6 +1,6 @@
 """Statistics: what each tally kind asks of SQL, and how the answers become the tally.
 
-Written once as sqlglot expressions; a :class:`Dialect` spells what databases spell differently. A statistic knows tally
+Written once as sqlglot expressions; a :class:`Dialect` has what databases write differently. A statistic knows tally
 kinds and encodings, never event models.
 
 >>> from candide.events import Gaussian
@@ -139,10 +139,10 @@ class LevelStatistic(Statistic):
     def build_tally(self, part: PlanPart, columns: Sequence[SourceColumn], answers: Answers) -> LevelTally:
         out = LevelTally.empty(len(answers[levels_key(columns[0])]), part.spec)
         for j, (column, encoding) in enumerate(zip(columns, part.encodings, strict=True)):
-            for g, met in enumerate(answers[levels_key(column)]):
-                if met:
-                    found = list(met) if column.is_level else EncodedColumn(np.array(list(met), np.int32))
-                    np.add.at(out.counts[g], out.offsets[j] + encoding.apply(found), list(met.values()))
+            for g, weights in enumerate(answers[levels_key(column)]):
+                if weights:
+                    found = list(weights) if column.is_level else EncodedColumn(np.array(list(weights), np.int32))
+                    np.add.at(out.counts[g], out.offsets[j] + encoding.apply(found), list(weights.values()))
         return out
 
 
@@ -153,7 +153,7 @@ def levels_key(column: SourceColumn) -> str:
 
 def seen_levels(column: SourceColumn, answers: Answers) -> Labels:
     """The levels of a column in all groups."""
-    return Labels.from_values([level for met in answers[levels_key(column)] for level in (met or ())])
+    return Labels.from_values([level for weights in answers[levels_key(column)] for level in (weights or ())])
 
 
 _STATISTICS: dict[str, Statistic] = {"moments": MomentStatistic(), "sums": SumStatistic(), "levels": LevelStatistic()}
@@ -164,7 +164,7 @@ def get_statistic(part: PlanPart) -> Statistic:
     return ThresholdStatistic() if part.spec.threshold is not None else _STATISTICS[part.spec.kind]
 
 
-SQL_TALLY_KINDS = frozenset(_STATISTICS)  # tally kinds that SQL says
+SQL_TALLY_KINDS = frozenset(_STATISTICS)  # tally kinds that SQL can count
 
 
 def _tallied_value(column: SourceColumn, spec: TallySpec) -> Expr:
@@ -185,7 +185,7 @@ def _check_minimum(part: PlanPart, column: SourceColumn, answers: Answers) -> No
             f"{min(lows):g} cannot come from {part.event.name}, which needs {encoding.requirement}",
             column=column.name,
             value=min(lows),
-            remedy=f"pass --event {column.name}=gaussian (events={{...}}), say",
+            remedy=f"pass --event {column.name}=gaussian (events={{...}}), for example",
         )
 
 

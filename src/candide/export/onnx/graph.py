@@ -1,7 +1,6 @@
-"""A graph of ONNX under construction: tensors that are added, multiplied and compared as numbers are.
+"""An ONNX graph under construction: tensors with the operators of numbers.
 
-Every number is a double. Of the operations that onnxruntime has no doubles for, such as log(1 + x), others are put
-together.
+Every number is a double. Operations that onnxruntime lacks for doubles, such as log(1 + x), are composed of others.
 
 >>> graph = Graph({"x"})
 >>> x = graph.input("x", "double")
@@ -19,7 +18,7 @@ from candide.errors import InputError
 
 OPSETS = (("", 18), ("ai.onnx.ml", 4))
 IR_VERSION = 8
-ROWS_DIMENSION = "rows"  # the name of the axis that any number of rows may have
+ROWS_DIMENSION = "rows"  # name of the axis of rows, of any length
 
 
 def import_onnx() -> Any:
@@ -93,7 +92,7 @@ class Tensor:
         return self.graph.op("Exp", self)
 
     def to_int64(self) -> "Tensor":
-        """Truths as the numbers 0 and 1, in 64 bits."""
+        """Booleans as the integers 0 and 1."""
         return self.graph.op("Cast", self, to=self.graph.types.INT64)
 
     def to_double(self) -> "Tensor":
@@ -106,7 +105,7 @@ class Tensor:
         return self.graph.op("ReduceMax", self, np.array([axis]), keepdims=1)
 
     def argmax(self) -> "Tensor":
-        """(row,) the place of the first of the largest in each row."""
+        """(row,) the index of the first of the largest in each row."""
         return self.graph.op("ArgMax", self, axis=1, keepdims=0)
 
     def unsqueeze(self, *axes: int) -> "Tensor":
@@ -123,7 +122,7 @@ class Tensor:
         return self.slice_axis(1, start, stop)
 
     def take(self, places: "Tensor", axis: int = 0) -> "Tensor":
-        """What lies at places along an axis."""
+        """The values at indices along an axis."""
         return self.graph.op("Gather", self, places, axis=axis)
 
 
@@ -139,7 +138,7 @@ class Graph:
         self._mark, self._made = "/", 0
         while any(
             name.startswith(self._mark) for name in reserved_names
-        ):  # no name of a column is one of the graph's own
+        ):  # names of the graph differ from those of columns
             self._mark += "/"
 
     def input(self, name: str, kind: str) -> Tensor:
@@ -149,7 +148,7 @@ class Graph:
         return Tensor(self, name)
 
     def op(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Tensor:
-        """What an operation makes of tensors, and of numbers and arrays, which become constants."""
+        """The result of an operation on tensors, and on numbers and arrays, which become constants."""
         names = [one.name if isinstance(one, Tensor) else self.constant(one).name for one in inputs]
         self._made += 1
         out = Tensor(self, f"{self._mark}{self._made}")
@@ -157,7 +156,7 @@ class Graph:
         return out
 
     def constant(self, value: Any) -> Tensor:
-        """An array, held once: of doubles, whole numbers, truths or text."""
+        """An array of doubles, integers, booleans or text, stored once."""
         array = np.asarray(value)
         array = array.astype(np.float64) if array.dtype.kind == "f" else array
         key = (array.shape, str(array.dtype), tuple(array.ravel()) if array.dtype.kind in "OU" else array.tobytes())
@@ -169,7 +168,7 @@ class Graph:
     def branch(
         self, condition: Tensor, yes: Callable[[], list[Tensor]], no: Callable[[], list[Tensor]]
     ) -> list[Tensor]:
-        """What one of two graphs makes, of doubles: the first where the only truth holds."""
+        """The doubles of one of two graphs: the first where the condition holds."""
         bodies, outside = [], self.nodes
         for make, name in ((yes, "yes"), (no, "no")):
             self.nodes = []
@@ -188,7 +187,7 @@ class Graph:
         return tensors[0] if len(tensors) == 1 else self.op("Concat", *tensors, axis=axis)
 
     def log1p(self, x: Tensor) -> Tensor:
-        """log(1 + x) of x >= 0: what 1 + x lost of a small x is put back (Kahan)."""
+        """log(1 + x) of x >= 0: with what 1 + x lost of a small x restored (Kahan)."""
         u = 1.0 + x
         small = self.where(u.equals(1.0), x, u.log() * (x / (u - 1.0)))
         return self.where(x < 1.0, small, u.log())
@@ -200,7 +199,7 @@ class Graph:
         return self.where(log > -1.0, near, 1.0 - u)
 
     def log_softmax(self, logs: Tensor) -> Tensor:
-        """(row, class) less the logarithm of their sum; of huge ones first less the largest."""
+        """(row, class) minus the logarithm of their sum, after subtracting the largest."""
         moved = logs - logs.max(1)
         return moved - moved.exp().sum(1, keep=True).log()
 
@@ -209,12 +208,12 @@ class Graph:
         return (x > edges[None, :]).to_int64().sum(1, keep=True)
 
     def interpolate(self, x: Tensor, knots: NDArray, values: NDArray) -> Tensor:
-        """Straight lines through knots, level beyond the ends; NaN stays NaN."""
+        """Linear interpolation, constant beyond the ends; NaN stays NaN."""
         if len(knots) == 1:
             return x * 0.0 + values[0]
         inside = self.op("Max", self.op("Min", x, knots[-1]), knots[0])
         above = self.op("Max", self.op("Min", self.count_below(knots, inside), len(knots) - 1), 1)
-        unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
+        unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers would overflow
         lines = [knots[:-1] * unit, np.diff(knots * unit), values[:-1], np.diff(values)]
         start, width, low, rise = (self.constant(one).take(above - 1) for one in lines)
         return low + rise * ((inside * unit - start) / width)
@@ -222,7 +221,7 @@ class Graph:
     def build_model(
         self, outputs: Sequence[tuple[Tensor, str, Any, list[Any]]], description: str, metadata: dict[str, str]
     ) -> Any:
-        """The whole: ``outputs`` has tensors, what each is called, its type and its axes."""
+        """The model; ``outputs`` has tensors with the name, type and axes of each."""
         helper = self.onnx.helper
         out = [helper.make_tensor_value_info(name, of, axes) for _, name, of, axes in outputs]
         named = [helper.make_node("Identity", [tensor.name], [name]) for tensor, name, _, _ in outputs]

@@ -1,8 +1,8 @@
-"""ONNX: a model as a graph of standard operations in double precision, one input a column.
+"""ONNX: a model as a graph of standard operations in double precision, with one input for each column.
 
-A number, a truth or a date (in days since 1970) is a double, NaN where it is missing; a level of text is a string, ""
-where it is missing. ``label`` is what ``predict`` says, ``probabilities`` has a column a class. Classes and columns are
-told in the properties of the model.
+A number, a boolean or a date (in days since 1970) is a double, NaN where it is missing; a level of text is a string, ""
+where it is missing. ``label`` is the result of ``predict``, ``probabilities`` has a column for each class. Classes and
+columns are described in the properties of the model.
 
 >>> from candide.demo import garden
 >>> model = build_onnx_model(FittedModel(garden()))
@@ -27,11 +27,11 @@ from candide.export.parameters import export_parameters
 from candide.export.scorer.numbers import decode_numbers
 from candide.model.fitted import FittedModel
 
-ABSTAIN_LABEL = ""  # the label of a row that is left to a person
+ABSTAIN_LABEL = ""  # the label where the model abstains
 
 
 def to_onnx_bytes(fitted: FittedModel) -> bytes:
-    """A model as the bytes of a file of ONNX, which needs the package of that name (``candide[onnx]``)."""
+    """A model as the bytes of an ONNX file; needs ``candide[onnx]``."""
     return build_onnx_model(fitted).SerializeToString()
 
 
@@ -50,10 +50,10 @@ def build_onnx_model(fitted: FittedModel) -> Any:
         (graph.constant(labels).take(code), "label", of, [ROWS_DIMENSION]),
         (logs.exp(), "probabilities", graph.types.DOUBLE, [ROWS_DIMENSION, len(found["classes"])]),
     ]
-    told = [column.metadata() for column in columns]
+    described = [column.metadata() for column in columns]
     facts = {
         name: json.dumps(value, ensure_ascii=False)
-        for name, value in (("classes", found["classes"]), ("columns", told))
+        for name, value in (("classes", found["classes"]), ("columns", described))
     }
     return graph.build_model(outputs, EXPORT_MARKER, facts)
 
@@ -64,7 +64,7 @@ def _columns(graph: Graph, found: dict[str, Any]) -> list[OnnxColumn]:
 
 
 def _scores(graph: Graph, found: dict[str, Any], columns: list[OnnxColumn]) -> Tensor:
-    """(row, class) the prior, and what all parts add."""
+    """(row, class) the prior and the contributions of all parts."""
     k, shared = len(found["classes"]), [np.array(decode_numbers(one)) for one in found["scores"]]
     reads = [READERS[read["read"]](columns[read["column"]], read, shared) for read in found["reads"]]
     total: Any = np.array(decode_numbers(found["log_prior"]))[None, :]
@@ -81,7 +81,7 @@ def _scores(graph: Graph, found: dict[str, Any], columns: list[OnnxColumn]) -> T
 
 
 def _decide(graph: Graph, found: dict[str, Any], scores: Tensor) -> tuple[Tensor, Tensor]:
-    """(row,) the place of the class that is given, -1 where none is; and (row, class) log-probabilities."""
+    """(row,) the index of the predicted class, -1 where the model abstains; and (row, class) log-probabilities."""
     prior = np.array(decode_numbers(found["log_prior"]))[None, :]
     impossible = scores.max(1).equals(-np.inf)  # under every class
     possible = graph.where(impossible, prior, scores)
@@ -94,7 +94,7 @@ def _decide(graph: Graph, found: dict[str, Any], scores: Tensor) -> tuple[Tensor
 
 
 def _calibrate(graph: Graph, calibrator: dict[str, Any], logs: Tensor) -> Tensor:
-    """Log-probabilities bent to what came true."""
+    """Calibrated log-probabilities."""
     curves = [
         (np.array(decode_numbers(a)), np.array(decode_numbers(b)))
         for a, b in zip(calibrator["stated"], calibrator["true"], strict=True)
@@ -117,7 +117,7 @@ def _softplus(graph: Graph, x: Tensor) -> Tensor:
 
 
 def _apply_policy(graph: Graph, policy: dict[str, Any], logs: Tensor, k: int) -> Tensor:
-    """(row,) the class that each row is given, -1 where it is left to a person."""
+    """(row,) the predicted class, -1 where the model abstains."""
     if "costs" in policy:
         expected = logs.exp() @ np.array(decode_numbers(policy["costs"])).reshape(k, k)
         spared = -1.0 * expected
@@ -147,12 +147,12 @@ def can_abstain(parameters: dict[str, Any]) -> bool:
 
 
 def _labels(found: dict[str, Any]) -> NDArray:
-    """The classes as an array of one type, and of those that may be left open one more, which is text."""
+    """The classes as an array of one type, with one more text where the model may abstain."""
     classes = found["classes"]
     if can_abstain(found):
         return np.array([*map(str, classes), ABSTAIN_LABEL], object)
     if all(isinstance(one, int | float) for one in classes):
         array = np.array(classes)
-        if array.dtype.kind in "bif":  # whole numbers of more than 64 bits are objects
+        if array.dtype.kind in "bif":  # integers of more than 64 bits are objects
             return array
     return np.array([str(one) for one in classes], object)

@@ -204,7 +204,7 @@ def _student(graph: Graph, part: dict[str, Any], square: Tensor, gone: Tensor, k
     before = graph.op("CumSum", square, np.array(2), exclusive=1) + df  # (row, class, column)
     density = rising - 0.5 * (before * math.pi).log()
     density = density - 0.5 * (rank.unsqueeze(1) + (df + 1.0)) * graph.log1p(square / before)
-    return graph.where(graph.op("IsInf", before), -np.inf, density)  # those before say that the row cannot be
+    return graph.where(graph.op("IsInf", before), -np.inf, density)  # impossible by the columns before
 
 
 def _symmetric(lower: list[list[list[float]]]) -> NDArray:

@@ -1,4 +1,4 @@
-"""How a graph reads columns: numbers, codes (-1 absent, the number of levels for a new one) and scores.
+"""How a graph reads columns: numbers, codes (-1 missing, the number of levels for an unseen one) and scores.
 
 >>> graph = Graph()
 >>> job = OnnxColumn(graph, {"name": "job", "kind": "level", "levels": ["cook", ""]}, 0, [], set())
@@ -24,9 +24,9 @@ OUTPUT_NAMES = ("label", "probabilities")
 
 
 class OnnxColumn:
-    """A column of rows as an input: text where its levels are that, else a number; and what is known of its values.
+    """A column as an input: text where its levels are text, else a number.
 
-    A number that is missing is NaN; a text that is missing is empty, or where that is a level another that is none.
+    A missing number is NaN; a missing text is empty, or where that is a level, another text that is not a level.
     """
 
     def __init__(self, graph: Graph, column: dict[str, Any], index: int, na: list[str], reserved_names: set[str]):
@@ -35,7 +35,7 @@ class OnnxColumn:
         self.input = self.name if self.name and self.name not in reserved_names else f"column {index}"
         if self.kind == "text":
             raise InputError(
-                "cannot be exported to ONNX: it holds text, and ONNX has no operations that find its words",
+                "cannot be exported to ONNX: it holds text, and ONNX has no operations that split it into words",
                 column=column["name"],
                 remedy="export it to python or js, or fit it without this column",
             )
@@ -53,7 +53,7 @@ class OnnxColumn:
         )
 
     def _mask_missing(self, x: Tensor, never: list[float]) -> Tensor:
-        """Numbers, NaN for those that mean a missing value."""
+        """Numbers, with NaN for those that mean a missing value."""
         for one in never:
             x = self.graph.where(x.equals(one), np.nan, x)
         return x
@@ -66,7 +66,7 @@ class OnnxColumn:
         return self.value
 
     def level_indices(self) -> Tensor:
-        """(row, 1) the place among the levels; their number where it is none of them, one more where it is missing."""
+        """(row, 1) the index of the level; the number of levels where it is unseen, one more where it is missing."""
         if self._level_index is None:
             self._level_index = self._index_by_text() if self.type == "string" else self._index_by_number()
         return self._level_index
@@ -80,7 +80,7 @@ class OnnxColumn:
         except UnicodeEncodeError as error:
             remedy = "replace half of a pair of surrogates in it"
             raise InputError(
-                "a level that is no text in UTF-8", column=self.name, value=error.object, remedy=remedy
+                "a level that is not valid UTF-8", column=self.name, value=error.object, remedy=remedy
             ) from None
         how = {"keys_strings": keys, "values_int64s": list(known.values()), "default_int64": n}
         return self.graph.op("LabelEncoder", self.value, domain="ai.onnx.ml", **how)
@@ -102,14 +102,14 @@ class OnnxColumn:
         return self.graph.where(self.value.is_nan, n + 1, found)
 
     def lookup_levels(self, levels: list[int], values: NDArray, unseen: Any, missing: Any) -> Tensor:
-        """What some of the levels, by their places, have in ``of``; and what others have, and what is missing."""
+        """Values for levels, by their indices, for unseen levels and for missing values."""
         table = np.stack([np.asarray(unseen)] * len(self.levels) + [np.asarray(unseen), np.asarray(missing)])
         table[levels] = values
         places = self.level_indices()
         return self.graph.constant(table).take(places)
 
     def metadata(self) -> dict[str, Any]:
-        """What is told of the column in the file."""
+        """The description of the column in the file."""
         text = self.type == "string"
         held = {"levels": [_level_text(level) if text else level for level in self.levels]} if self.levels else {}
         missing = self.missing if text else "NaN"
@@ -164,7 +164,7 @@ READERS: dict[str, Callable[[OnnxColumn, dict[str, Any], list[NDArray]], Tensor]
 
 
 def prototype_similarity(graph: Graph, read: dict[str, Any], scores: Tensor) -> Tensor:
-    """(row, typical row) likeness to typical rows, made unrelated."""
+    """(row, prototype) decorrelated similarities to the prototypes."""
     held = np.array(decode_numbers(read["rows"]))
     typical, factor = held.reshape(read["n"], -1), -0.5 / read["length_scale"] ** 2
     apart = ((typical[:, None] - typical[None]) ** 2).sum(axis=2)

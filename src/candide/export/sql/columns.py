@@ -1,4 +1,4 @@
-"""Columns: how a query reads those of a table: as numbers, and as what levels are compared with.
+"""Columns: how a query reads a column of the table, as numbers and as keys that are compared with levels.
 
 >>> from candide.engines.sql.dialects.registry import get_dialect
 >>> age = QueryColumn(Layers(get_dialect("trino"), "t"), {"name": "age", "kind": "number"}, ["-1"])
@@ -22,8 +22,8 @@ from candide.export.scorer.values import COMPACT, MISSING, NUMBER, UNSEEN_LEVEL,
 from candide.export.sql.layers import Layers, format_number
 
 _MAX_DOUBLE = format_number(1.7976931348623157e308)
-_MAX_EXACT_INTEGER = 2**53  # up to here a double is one whole number
-_NUMBER_TAG, _BOOLEAN_TAG = "number ", "truth "  # before what is not text
+_MAX_EXACT_INTEGER = 2**53  # up to here an integer is exact as a double
+_NUMBER_TAG, _BOOLEAN_TAG = "number ", "boolean "  # prefixes of keys that are not text
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 _SAME = {",": (), ".": (), " ": ("\u00a0", "\u202f"), "'": ("\u2019",)}  # as marks between thousands
@@ -47,20 +47,20 @@ class QueryColumn:
         return self._finite(self.layers.add_read(self.read_number()))
 
     def level_key(self, levels: Sequence[Any]) -> str:
-        """What the levels are compared with; NULL where there is no value."""
+        """The key that is compared with levels; NULL where the value is missing."""
         name = self.layers.add_read(self.read_key(levels))
         return self._finite(name) if _level_type(levels) is float else name
 
     def _finite(self, x: str) -> str:
         never = [format_number(float(text)) for text in self.na if NUMBER.fullmatch(text)]
-        there = f"{x} BETWEEN -{_MAX_DOUBLE} AND {_MAX_DOUBLE}"  # NaN lies there in no database
+        there = f"{x} BETWEEN -{_MAX_DOUBLE} AND {_MAX_DOUBLE}"  # false for NaN in every database
         there += f" AND {x} NOT IN ({', '.join(never)})" if never else ""
         return self.layers.add_value(f"CASE WHEN {there} THEN {x} END")
 
     def read_number(self) -> str:
-        """A number, or days of a date, a time or a duration; text as in the rows fitted, where the column holds text.
+        """A number, or days of a date, a time or a duration; text in the format of the training rows.
 
-        What a column of another type holds is an error, in databases that know types.
+        A column of another type is an error in databases that have types.
         """
         how, kind = self.schema.get("text_formats"), self.schema["kind"]
         is_text, own = self.dialect.text_test.replace("{}", self.raw), self._typed_number(kind)
@@ -77,7 +77,7 @@ class QueryColumn:
         return f"CASE WHEN {is_text} THEN {read} ELSE {own} END" if is_text else read
 
     def _typed_number(self, kind: str) -> str:
-        """The number of what is not text."""
+        """The number of a value that is not text."""
         if kind == "time" and not self.dialect.clock_template:
             what = f"it holds times of day or durations, which a query of {self.dialect.name} cannot read"
             raise InputError(what, column=self.name, remedy="export it to python or js, or fit it as numbers")
@@ -88,27 +88,27 @@ class QueryColumn:
         when = self._utc if "text_formats" not in self.schema else self.dialect.moment_template.replace("{}", self._utc)
         return self.dialect.days_template.replace(
             "{}", when
-        )  # of text there are none, even where it is never asked for them
+        )  # text has no days, even in a branch that is never evaluated
 
     def _temporal(self, kind: str) -> str:
-        """The days of a column that has a type of dates, or of times; an error, or NULL without types, of another."""
+        """The days of a column of dates or times; an error for other types, or NULL in databases without types."""
         if not self.dialect.time_test:
             return "NULL"
         is_day, is_time = (one.replace("{}", self.raw) for one in (self.dialect.day_test, self.dialect.time_test))
         what = "dates" if kind == "date" else "times of day or durations"
-        told = self.dialect.quote_string(f"column {str(self.name)!r} holds no {what}, which the model was fitted on")
+        message = self.dialect.quote_string(f"column {str(self.name)!r} does not hold {what}, as the training rows do")
         fail = (
             self.dialect.error_template.replace("{}", self.raw)
             .replace("{type}", self.dialect.double_type)
-            .replace("{what}", told)
+            .replace("{what}", message)
         )
         of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
         typed = self.dialect.typed_number(self.raw, str(self.name))
-        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"  # NULL is not, and NaN is missing too
+        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"  # false for NULL; NaN is missing too
         return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
 
     def _if_written_as_date(self, days: str) -> str:
-        """The days of text that is a date with dashes: databases take other text for dates too, each in its own way."""
+        """The days of text that is a date with dashes: databases differ in what other text they take for dates."""
         return f"CASE WHEN {self._is_written_as_date} THEN {days} END" if self.dialect.date_text_test else days
 
     @property
@@ -116,7 +116,7 @@ class QueryColumn:
         return self.dialect.date_text_test.replace("{}", self._text([]))
 
     def _formatted_number(self, how: dict[str, Any], kind: str) -> str:
-        """The number of a text, in the form that the rows fitted had."""
+        """The number of a text in the format of the training rows."""
         text = self._text(["", *self.na])
         if kind == "time":
             read = self.dialect.clock_template.replace("{}", text)
@@ -132,7 +132,7 @@ class QueryColumn:
         return text
 
     def _normalized_text(self, text: str, how: dict[str, Any]) -> str:
-        """The number of a text; NULL of one in another format, which may be in another unit."""
+        """The number of a text; NULL in another format, which may have another unit."""
         there = self._has_format(text, how)
         for old, new in how.get("put", ()):
             text = f"REPLACE({text}, {self.dialect.quote_string(old)}, {self.dialect.quote_string(new)})"
@@ -140,7 +140,7 @@ class QueryColumn:
         return f"CASE WHEN {there} THEN {read} END" if there else read
 
     def _has_format(self, text: str, how: dict[str, Any]) -> str:
-        """SQL for whether a text has the number format of the rows fitted; "" of plain numbers."""
+        """A condition that a text has the number format of the training rows; "" for plain numbers."""
         if "pattern" not in how:
             return ""
         if self.dialect.match_template:
@@ -157,7 +157,7 @@ class QueryColumn:
         return " AND ".join([*signed, *(f"NOT {one}" for one in each)])
 
     def _is_like(self, text: str, pattern: str) -> str:
-        """SQL for whether a text matches a pattern, in which * is any text; % stands for itself."""
+        """A condition that a text matches a pattern, in which * is any text and % stands for itself."""
         if "LIKE" in self.dialect.like_template:
             pattern = pattern.replace("%", "[%]").replace("*", "%")
         return self.dialect.like_template.replace("{}", text).replace("{pattern}", self.dialect.quote_string(pattern))
@@ -170,11 +170,11 @@ class QueryColumn:
             return self._if_written_as_date(dashed)
         if not self.dialect.parses_dates:
             what = f"its dates are text in the form {form}, which {self.dialect.name} cannot read"
-            raise InputError(what, column=self.name, remedy="make a column of dates of it, and fit again")
+            raise InputError(what, column=self.name, remedy="convert it to a column of dates, and fit again")
         moment = exp.StrToTime(this=exp.column("x"), format=exp.Literal.string(form)).sql(self.dialect.name)
         moment = self.dialect.moment_template.replace(
             "{}", moment.replace("x", text, 1)
-        )  # in no zone, not in that of the session
+        )  # without a zone, not in that of the session
         days = self.dialect.days_template.replace("{}", moment)
         if not (self.dialect.match_template and self.dialect.date_text_test):
             return days
@@ -201,25 +201,25 @@ class QueryColumn:
         return self._single_value(self._tagged(text, self._number_levels(levels), levels))
 
     def _single_value(self, key: str, kind: str = "TEXT") -> str:
-        """What is read of a value, and an error of a list or a structure, where the database knows types."""
+        """The key of a value; an error for a list or a structure, where the database has types."""
         if not self.dialect.nested_test:
             return key
         what = self.dialect.quote_string(
-            f"column {str(self.name)!r} holds lists or structures, and a row has one value"
+            f"column {str(self.name)!r} holds lists or structures; expected one value in each row"
         )
         nested, fail = (one.replace("{}", self.raw) for one in (self.dialect.nested_test, self.dialect.error_template))
         fail = fail.replace("{type}", kind).replace("{what}", what)
         return f"CASE WHEN {nested} AND {self.raw} IS NOT NULL THEN {fail} ELSE {key} END"
 
     def _timestamp_or_unseen(self, levels: Sequence[Any], sort: str) -> str:
-        """A day or a time; of what is none of them a day that is not among the levels."""
+        """A day or a time; for other values a day that is not among the levels."""
         when, text = getattr(self.dialect, f"{sort}_template").replace("{}", self._utc), self._text(["", *self.na])
         other = self._timestamp_literal({"value": self._unused_day(levels)}, sort)
         return f"CASE WHEN {when} IS NULL AND {text} IS NOT NULL THEN {other} ELSE {when} END"
 
     @staticmethod
     def _unused_day(levels: Sequence[Any]) -> int:
-        """The microseconds of a day that none of the levels is."""
+        """The microseconds of a day that is not among the levels."""
         used = {level["value"] for level in levels}
         return next(day for day in range(-(2**55) // _DAY * _DAY, 0, _DAY) if day not in used)
 
@@ -228,7 +228,7 @@ class QueryColumn:
         return self.dialect.utc_template.replace("{}", self.raw)
 
     def _exact(self, levels: Sequence[float]) -> str:
-        """A number; one of 32 bits is what its decimals spell, where a level has more bits than that."""
+        """A number; a 32-bit one by its decimals, where a level has more than 32 bits."""
         x, is_short = self.dialect.read_double(self.raw), self.dialect.float32_test.replace("{}", self.raw)
         if not is_short or all(abs(level) < _MAX_EXACT_INTEGER and _to_float32(level) == level for level in levels):
             return x
@@ -236,7 +236,7 @@ class QueryColumn:
         return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
 
     def _number_or_unseen(self, x: str) -> str:
-        """A number; of text that is not a finite one, and of infinity, the largest of all, which is a new level."""
+        """A number; for text that is not a finite one, and for infinity, the largest double, which is an unseen level."""
         text = self._text(["", *self.na])
         if not self.dialect.number_template:
             return x
@@ -247,9 +247,9 @@ class QueryColumn:
         return f"CASE {finite} {words} {absent} WHEN {text} <> '' THEN {_MAX_DOUBLE} END"
 
     def _tagged(self, text: str, meant: dict[float, list[int]], levels: Sequence[str]) -> str:
-        """Text; a number of the table is the one level that spells it, of several the one with its letters.
+        """Text; a number of the table is the one level with that value, or among several the one with the same text.
 
-        So is a truth, a date, a time of day and a duration.
+        The same holds for booleans, dates, times of day and durations.
         """
         if times := self._time_levels(levels):
             x, is_time = (
@@ -281,14 +281,14 @@ class QueryColumn:
         return self.dialect.concat_template.format(f"'{_NUMBER_TAG}'", text)
 
     def _boolean_levels(self, levels: Sequence[str]) -> dict[str, int]:
-        """The levels that a truth is, and their places, where one is not spelled as the database spells it."""
+        """The indices of the levels that booleans stand for, where their text differs from that of the database."""
         known = LevelLookup(list(levels)) if self.dialect.boolean_test else None
         found = {word: known.find(word == "true") for word in ("true", "false")} if known else {}
         same = all(place == UNSEEN_LEVEL or levels[place] == word for word, place in found.items())
         return {} if same else {word: place for word, place in found.items() if place != UNSEEN_LEVEL}
 
     def _number_levels(self, levels: Sequence[str]) -> dict[float, list[int]]:
-        """The numbers that levels spell, and their places; 1 and 0 may be truths."""
+        """The numbers that levels represent, and their indices; 1 and 0 may be booleans."""
         found: dict[float, list[int]] = {}
         for place, level in enumerate(levels if self.dialect.text_test and self.dialect.number_template else ()):
             if NUMBER.fullmatch(level) and math.isfinite(x := float(level)):
@@ -300,7 +300,7 @@ class QueryColumn:
         return found
 
     def _time_levels(self, levels: Sequence[str]) -> dict[str, list[int]]:
-        """The dates, times of day and durations that levels spell, in microseconds, and their places."""
+        """The dates, times of day and durations that levels represent, in microseconds, and their indices."""
         found: dict[str, list[int]] = {}
         for place, level in enumerate(levels if self.dialect.time_test else ()):
             means = parse_value(level)
@@ -313,12 +313,12 @@ class QueryColumn:
     def _check_integers(self, levels: Sequence[Any]) -> None:
         for level in levels:
             if isinstance(level, int) and abs(level) > _MAX_EXACT_INTEGER:
-                what = "cannot be exported to SQL: a level that numbers of 64 bits do not tell from others"
+                what = "cannot be exported to SQL: a level that is not exact as a 64-bit number"
                 remedy = "fit it as text, or export it to python"
                 raise InputError(what, column=self.name, value=level, remedy=remedy)
 
     def level_keys(self, levels: Sequence[Any]) -> list[tuple[str, int]]:
-        """What each level is called in the query, and its place; a truth is a word, or a number."""
+        """The keys of each level in the query, and its index; a boolean may be a word or a number."""
         sort, out = _level_type(levels), []
         for place, level in enumerate(levels):
             if sort is bool:
@@ -353,7 +353,7 @@ def _portable(pattern: str) -> str:
 
 
 def _date_pattern(form: str) -> str:
-    """A pattern for dates in a form of strptime: databases take other text for such dates too.
+    """A pattern for dates in a strptime format: databases accept other text, too.
 
     >>> _date_pattern("%d.%m.%Y")
     '^[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4}$'
@@ -369,12 +369,12 @@ def _in_class(escaped: re.Match[str]) -> str:
 
 
 def _other_formats(how: dict[str, Any]) -> list[str]:
-    """What a number in this format, between two letters, is not like: groups of other than three digits, and so on."""
+    """Patterns that a number in this format, between two letters, does not match: groups of two digits, and so on."""
     digit, unit, part, decimal = "[0-9]", how["unit"], how["thousands"], how["decimal"]
     out = [f"*{digit}*{unit}*{digit}*"] if unit else []
     if unit or decimal == ",":
         out.append("*[eE][-+0-9]*")
-    if decimal == ",":  # a point is not before decimals, and would be read as such
+    if decimal == ",":  # a point would be read as the decimal mark
         out += [] if part == "." else ["*.*"]
     if part:
         ends = ["", digit, 2 * digit]
@@ -390,7 +390,7 @@ def _to_float32(x: float) -> float:
 
 
 def _level_type(levels: Sequence[Any]) -> Any:
-    """Of what type levels are: of a moment and of a day their own name, and None if they are of several."""
+    """The type of levels, by name for days and moments; None if they have several types."""
     sorts = {level["type"] if isinstance(level, dict) else type(level) for level in levels} or {str}
     if sorts <= {int, float}:
         return float

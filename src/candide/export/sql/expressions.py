@@ -1,7 +1,7 @@
 """Expressions: numbers, sums and functions as SQL has them.
 
-Nothing is infinite in a query: some databases know no infinity, and others give an error where one would come about.
-What is impossible has the score ``NEVER``, and exponentials too small to matter are 0.
+Nothing is infinite in a query: some databases have no infinity, and others raise an error for it. An impossible value
+has the score ``MIN_SCORE``, and exponentials too small to matter are 0.
 
 >>> format_number(1.5), format_number(-math.inf), sum_of(["a", "b"])
 ('1.5e0', '-1e+300', 'a + b')
@@ -15,25 +15,23 @@ from collections.abc import Sequence
 from candide.export.scorer.numbers import STIRLING, stirling
 from candide.export.sql.layers import MIN_SCORE, Layers, format_number
 
-IMPOSSIBLE_SCORE = "-1e280"  # below it is what cannot be, even in a small share
+IMPOSSIBLE_SCORE = "-1e280"  # scores below it are impossible, even multiplied by a small weight
 _MAX_SQUARABLE, _MIN_SQUARABLE = (
     1e138,
     1e-150,
-)  # what is farther cannot be, for its square is as large; the square of what is nearer is 0
-MAX_FINITE_SQUARE = 1.34e154  # the square of a larger number is infinite
-_MAX_FACTOR, MIN_POSITIVE = 1e260, 1e-290  # between them a number can be multiplied and be possible
-_MAX_PRODUCT = 1e30  # up to here eight numbers can be multiplied; beyond it 1 + x is x
-_MIN_EXPONENT = (
-    -600.0
-)  # below it an exponential is 0: exp(-600) is 1e-261, and can still be multiplied with small numbers
-_MAX_SUMMANDS = 40  # of a sum in one row of brackets: databases limit how deep an expression may be
+)  # beyond the first a value is impossible; below the second its square is 0
+MAX_FINITE_SQUARE = 1.34e154  # larger numbers have an infinite square
+_MAX_FACTOR, MIN_POSITIVE = 1e260, 1e-290  # numbers between them can be multiplied
+_MAX_PRODUCT = 1e30  # up to here eight numbers can be multiplied; beyond it 1 + x = x
+_MIN_EXPONENT = -600.0  # exponentials of less are 0: exp(-600) is 1e-261, and can still be multiplied
+_MAX_SUMMANDS = 40  # of a sum without brackets: databases limit the depth of expressions
 _MAX_ARGUMENTS = 50  # of one function
 _MAX_DIRECT = 1e4  # up to this factor the error of log(1 + q), 1e-16, stays below 1e-12
 _STIRLING_FROM = 16  # from here on Stirling's series is accurate
 
 
 def sum_of(summands: Sequence[str]) -> str:
-    """A sum, in brackets within brackets where it is long."""
+    """A sum, with nested brackets where it is long."""
     if len(summands) <= _MAX_SUMMANDS:
         return " + ".join(summands) or "0e0"
     size = max(_MAX_SUMMANDS, math.ceil(len(summands) / _MAX_SUMMANDS))
@@ -41,7 +39,7 @@ def sum_of(summands: Sequence[str]) -> str:
 
 
 class Square(str):
-    """SQL for (difference factor)^2 / divisor, which a logarithm spells differently."""
+    """SQL for (difference factor)^2 / divisor, which a logarithm prints differently."""
 
     difference: str
     factor: float
@@ -54,7 +52,7 @@ class Square(str):
 
 
 def square_of(layers: Layers, x: str, factor: float, farthest: float = _MAX_SQUARABLE) -> str:
-    """The name of (f x)^2: of what is too far the negative of what cannot be, and 0 of what is too near."""
+    """The name of (x factor)^2: twice -MIN_SCORE where it is too large, and 0 where it is too small."""
     name, size = layers.add_value(x), max(abs(factor), 1e-150)
     far, near = (format_number(min(one / size, 1e300)) for one in (farthest, _MIN_SQUARABLE))
     z = f"({name} * {format_number(factor)})"
@@ -92,12 +90,12 @@ def log1p(layers: Layers, q: str, times: float) -> str:
     name = layers.add_value(q)
     if dialect.log1p_template:
         return dialect.log1p_template.replace("{}", name)
-    more = layers.add_value(f"1e0 + {name}")  # what was lost in the sum is put right by a factor (Kahan)
+    more = layers.add_value(f"1e0 + {name}")  # a factor restores what the sum lost (Kahan)
     return f"CASE WHEN {more} = 1e0 THEN {name} ELSE {dialect.log_function}({more}) * {name} / ({more} - 1e0) END"
 
 
 def log_rising(layers: Layers, a: float, x: str) -> str:
-    """log Gamma(a + x) / Gamma(a) of x >= 0, as the scorers have it; the steps to large numbers in two logarithms."""
+    """log Gamma(a + x) / Gamma(a) of x >= 0, as in the scorers; the shift to large numbers by two logarithms."""
     if a == 0:
         return f"CASE WHEN {x} = 0e0 THEN 0e0 ELSE {format_number(-math.inf)} END"
     steps, starts = [], []

@@ -23,16 +23,16 @@ from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import KnownLevels, ScoringQuery
 
 _MIN_SQUARABLE, _MAX_SQUARABLE = "1e-140", "1e120"
-MAX_OPTIONAL_COLUMNS = 6  # columns whose values may be missing: 2**6 ways to be
+MAX_OPTIONAL_COLUMNS = 6  # columns whose values may be missing: 2**6 patterns
 
 Part = dict[str, Any]
 Matrix = np.ndarray
-_MIN_DOT_LENGTH = 16  # numbers from which on a sum of products is a product of lists, in steps of as many
-_MIN_LOG_SIMILARITY = -300.0  # what is as unlike as that is not like at all: its square is still a number
+_MIN_DOT_LENGTH = 16  # from this many numbers on a sum of products is a product of lists, in multiples of it
+_MIN_LOG_SIMILARITY = -300.0  # a smaller similarity is 0: the square of this one does not underflow
 
 
 class _Number:
-    """A feature that is a number of the query, and how large it can be."""
+    """A feature that is a number of the query, and its maximum."""
 
     size = 1
 
@@ -44,7 +44,7 @@ class _Number:
 
 
 class _Levels:
-    """Features that a level has: numbers for each row of a lookup."""
+    """Features of levels: numbers for each row of a lookup."""
 
     def __init__(self, lookup: KnownLevels, values: Matrix):
         self.lookup, self.values, self.size = lookup, values, values.shape[1]  # (row, feature)
@@ -85,14 +85,14 @@ def _features(scoring: ScoringQuery, part: Part) -> Features:
         assert isinstance(lookup, KnownLevels)
         yes, no = np.array(decode_numbers(about["yes"])), np.array(decode_numbers(about["no"]))
         values = np.tile(no, (lookup.n + 1, 1))
-        values[0] = 0.0  # of no value
+        values[0] = 0.0  # missing
         values[np.array(about["levels"], np.intp) + 1, np.arange(len(yes))] = yes
         out.append(_Levels(lookup, values))
     return out
 
 
 def _prototype_similarity(scoring: ScoringQuery, read: dict[str, Any], features: Features) -> tuple[Features, Matrix]:
-    """How like a row is to each of some typical ones, and what makes that unrelated."""
+    """The similarity of a row to each prototype, and the matrix that decorrelates similarities."""
     held, layers = decode_numbers(read["rows"]), scoring.layers
     typical, factor = np.array(split_rows(held, len(held) // read["n"])), -0.5 / read["length_scale"] ** 2
     square = layers.add_value(sum_of([f"{one.name} * {one.name}" for one in features if isinstance(one, _Number)]))
@@ -112,7 +112,7 @@ def _prototype_similarity(scoring: ScoringQuery, read: dict[str, Any], features:
 
 
 def _distances(scoring: ScoringQuery, features: Features, root: Matrix, means: Matrix) -> list[str]:
-    """|T x - m|^2 of the mean of every class: the squares once, and for each class what is linear in x."""
+    """|R x - mean|^2 of every class: the squares once, and the part linear in x for each class."""
     order = sorted(range(len(features)), key=lambda i: (isinstance(features[i], _Number), -features[i].size))
     starts = np.concatenate([[0], np.cumsum([one.size for one in features])])
     at = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in order])
@@ -133,7 +133,7 @@ def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
     if layers.dialect.dot_template and len(names) == len(features) >= _MIN_DOT_LENGTH:
         held = (
             math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH
-        )  # few lists for all rows
+        )  # few different lists
         some = layers.add_value(layers.dialect.array_template.format(", ".join(names[:held])))
         return [layers.dialect.dot_template.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
     terms, start = [], 0
@@ -144,7 +144,7 @@ def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
 
 
 def _squares(scoring: ScoringQuery, features: Features, root: Matrix, constant: Matrix) -> str:
-    """The sum of the squares of T x + a; what depends on the first column, one of levels, alone is looked up."""
+    """The sum of the squares of R x + a; what depends on the first column alone, if it has levels, is looked up."""
     terms, first, rest = [], features[0], root[:, features[0].size :]
     start = 0
     if isinstance(first, _Levels) and not constant.any():
@@ -172,16 +172,16 @@ def conditional(scoring: ScoringQuery, part: Part, numbers: list[list[str]]) -> 
     if len(set(decode_numbers(part.get("weight", [])))) > 1:
         what = "cannot be exported to SQL: columns modelled together have weights that differ"
         raise InputError(what, column=columns, remedy="export it to python or js")
-    law = _GroupDistribution(part, scoring.n_classes)
-    x = {j: scoring.layers.add_value(numbers[j][0]) for j in range(law.p) if not part["constant"][j]}
+    distribution = _GroupDistribution(part, scoring.n_classes)
+    x = {j: scoring.layers.add_value(numbers[j][0]) for j in range(distribution.p) if not part["constant"][j]}
     if len(x) > MAX_OPTIONAL_COLUMNS:
         scoring.complete_groups.append([columns[j] for j in x])
-    group = _ColumnGroup(scoring, law, x)
+    group = _ColumnGroup(scoring, distribution, x)
     return [[group.term(c) for c in range(scoring.n_classes)]] + [["0e0"] * scoring.n_classes for _ in columns[1:]]
 
 
 class _GroupDistribution:
-    """The numbers of a normal or t law, for some of its columns."""
+    """The parameters of a joint normal or t distribution, for some of its columns."""
 
     def __init__(self, part: Part, k: int):
         held = decode_numbers(part["loc"])
@@ -194,7 +194,7 @@ class _GroupDistribution:
         )
 
     def root(self, c: int, present: Sequence[int]) -> tuple[dict[tuple[int, int], float], float]:
-        """What makes the columns that are there unrelated, by pairs of columns; and the log of its determinant."""
+        """The matrix that decorrelates the columns present, by pairs of columns, and its log determinant."""
         if not present:
             return {}, 0.0
         lower = self.matrices[min(c, len(self.matrices) - 1)]
@@ -214,18 +214,18 @@ class _GroupDistribution:
 
 
 def _clamp(x: str) -> str:
-    """A number whose square can be added up."""
+    """A number whose square does not overflow in a sum."""
     cases = f"WHEN ABS({x}) < {_MIN_SQUARABLE} THEN 0e0 WHEN {x} > {_MAX_SQUARABLE} THEN {_MAX_SQUARABLE} WHEN {x} < -{_MAX_SQUARABLE} THEN -{_MAX_SQUARABLE}"
     return f"CASE {cases} ELSE {x} END"
 
 
 class _ColumnGroup:
-    """A law, and the names of its columns in a query."""
+    """A joint distribution, and the names of its columns in a query."""
 
     def __init__(self, scoring: ScoringQuery, distribution: _GroupDistribution, x: dict[int, str]):
         self.layers, self.distribution, self.x = scoring.layers, distribution, x
         self.allows_missing = len(x) <= MAX_OPTIONAL_COLUMNS
-        self.presence_patterns = [list(x)]  # to be there
+        self.presence_patterns = [list(x)]
         if self.allows_missing:
             self.presence_patterns = [
                 list(compress(x, [way >> a & 1 for a in range(len(x))])) for way in range(1 << len(x))
@@ -234,7 +234,7 @@ class _ColumnGroup:
             self._table = self.layers.join_by_code(self.layers.add_value(code), range(len(self.presence_patterns)))
 
     def _constant_by_presence(self, values: Sequence[float]) -> str:
-        """A constant that holds for those columns that are there."""
+        """A constant that depends on which columns are present."""
         return self._table.numbers(values) if self.allows_missing else format_number(values[0])
 
     def term(self, c: int) -> str:

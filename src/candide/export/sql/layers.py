@@ -1,7 +1,7 @@
-"""Layers: a query of values that are named once. Each stands in the first layer in which all that it needs is known.
+"""Layers: a query of named values, each in the first layer in which all that it needs is available.
 
-A value that is used twice is thus computed once, where a database would copy the expression; what no later layer needs
-is not passed on.
+A value that is used twice is computed once, where a database would copy the expression; values that no later layer
+needs are not passed on.
 
 >>> from candide.engines.sql.dialects.registry import get_dialect
 >>> layers = Layers(get_dialect("duckdb"), "t")
@@ -25,8 +25,8 @@ from candide.errors import InputError
 
 MIN_SCORE = -1e300  # the score of what is impossible; a few of them can be added without an overflow
 _MAX_JOINS = 40  # tables in one layer: SQLite joins 64, MySQL 61
-_MAX_JOINED_COLUMNS = 500  # and about as many columns of them: beside those of other layers no more than databases have
-_MAX_COMPARED = 200  # values that are compared one by one: a microsecond, where a table more to join is one more plan
+_MAX_JOINED_COLUMNS = 500  # and approximate columns of them: with those of other layers within the limits of databases
+_MAX_COMPARED = 200  # values compared one by one, in a microsecond, instead of planning one more join
 _NAME = re.compile(r"\bq\d+\b")
 
 
@@ -40,17 +40,17 @@ def format_number(value: float) -> str:
 
 @dataclass
 class _Constants:
-    """A table of constants: its columns by what they hold, whole numbers (some of them absent) or numbers."""
+    """A table of constants with columns of codes (integers or NULL) and of numbers."""
 
     layers: "Layers"
-    key: str  # of the query
+    key: str  # an expression of the query
 
     def codes(self, values: Sequence[int | None]) -> str:
         """The name of one more column of the table: NULL where the key of a row is not in it."""
         return self._column(["NULL" if value is None else str(value) for value in values], "INT")
 
     def numbers(self, values: Sequence[float]) -> str:
-        """The same, of numbers."""
+        """The name of one more column of numbers."""
         return self._column(list(map(format_number, values)), self.layers.dialect.double_type)
 
     def _column(self, values: Sequence[str], kind: str) -> str:
@@ -59,12 +59,12 @@ class _Constants:
 
 @dataclass
 class Join(_Constants):
-    """One that is joined: every row of the query finds at most one of its rows."""
+    """A joined table: every row of the query matches at most one of its rows."""
 
     name: str
-    key_column: str  # its key
+    key_column: str  # name of its key
     keys: Sequence[str]
-    width: int  # about how many columns it will have
+    width: int  # approximate number of columns
     columns: dict[str, Sequence[str]] = field(default_factory=dict)
     _column_names: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Join(_Constants):
 
 @dataclass
 class ConstantList(_Constants):
-    """One by whole numbers whose columns are lists, for a database that plans long over many joined tables."""
+    """A table by integers whose columns are lists, for a database that is slow to plan many joins."""
 
     keys: Sequence[int]
 
@@ -102,7 +102,7 @@ class _Layer:
     joins: list[Join] = field(default_factory=list)
 
     def is_full(self, width: int) -> bool:
-        """Whether there is no room for one more table in it."""
+        """Whether one more table would exceed the limits."""
         joined = sum(join.width for join in self.joins)
         return bool(self.joins) and (len(self.joins) >= _MAX_JOINS or joined + width > _MAX_JOINED_COLUMNS)
 
@@ -118,7 +118,7 @@ class Layers:
         self._count = 0
 
     def column(self, name: str) -> str:
-        """A column of the table; by the table too, for SQLite takes a quoted name that it does not know for a text."""
+        """A column, qualified by the table: SQLite takes an unknown quoted name for text."""
         return f"t0.{self.dialect.quote(name)}"
 
     def add_read(self, expression: str) -> str:
@@ -139,14 +139,14 @@ class Layers:
         return self._expression_names[expression]
 
     def join_by_key(self, key: str, keys: Sequence[str]) -> Join | ConstantList:
-        """A table of constants by a value, which is a name; its keys are spelled."""
+        """A table of constants by a named value; ``keys`` are SQL."""
         if self.dialect.position_template and len(keys) <= _MAX_COMPARED:
             place = self.add_value(self.dialect.position_template.format(", ".join(keys), key))
             return ConstantList(self, place, range(1, len(keys) + 1))
         return self.join(key, keys)
 
     def join(self, key: str, keys: Sequence[str], width: int = 1) -> Join:
-        """A table of constants by a key, which is an expression of names; columns are added to it."""
+        """A table of constants by a key, an expression of names; columns are added later."""
         own = self.new_name_for(key)
         while self._layer(self._depth[own]).is_full(width):
             self._depth[own] += 1
@@ -155,20 +155,20 @@ class Layers:
         return found
 
     def join_by_code(self, code: str, codes: Sequence[int], width: int = 1) -> Join | ConstantList:
-        """A table of constants by a whole number, which is a name."""
+        """A table of constants by a named integer."""
         if self.dialect.list_template:
             return ConstantList(self, code, codes)
         return self.join(code, list(map(str, codes)), width)
 
     def new_name_for(self, expression: str) -> str:
-        """A new name, in the first layer that knows all names of an expression."""
+        """A new name in the first layer that has all names of an expression."""
         name = self._name()
         self._depth[name] = self.depth(expression)
         self._layer(self._depth[name])
         return name
 
     def depth(self, expression: str) -> int:
-        """The first layer that knows all names of an expression."""
+        """The first layer that has all names of an expression."""
         return 1 + max(map(self._depth.__getitem__, self._names_in(expression)), default=-1)
 
     def new_name_beside(self, other: str) -> str:
@@ -187,7 +187,7 @@ class Layers:
         return f"q{self._count}"
 
     def _names_in(self, *expressions: str) -> set[str]:
-        """The names that stand in expressions; a text in them may look like one."""
+        """The names in expressions; a text literal may look like one."""
         return {name for text in expressions for name in _NAME.findall(text) if name in self._depth}
 
     def sql(self, chosen: Sequence[tuple[str, str]]) -> str:
@@ -201,7 +201,7 @@ class Layers:
         return "WITH " + ",\n".join(reversed(found)) + f"\n{last} FROM l{len(self._layers) - 1}"
 
     def _layer_sql(self, i: int, needed: set[str]) -> tuple[str, set[str]]:
-        """A layer, and the names that it needs of the one below."""
+        """The SQL of a layer, and the names that it needs of the one below."""
         layer = self._layers[i]
         own = {name: text for name, text in layer.values.items() if name in needed}
         passed = sorted((name for name in needed if self._depth[name] < i), key=lambda name: int(name[1:]))

@@ -1,7 +1,7 @@
-"""Lookups: what a query finds for the levels of a column, or for the cells of its numbers.
+"""Lookups: constants for the levels of a column, or for the bins of its numbers.
 
-The code of a value comes first, by a join for levels and by comparisons for numbers. With it, all that the model says
-of the column comes from one table of constants, which has a row for every code: for new levels and for no value too.
+A value is first given a code, by a join for levels and by comparisons for numbers. All constants of the column then come
+from one table with a row for every code, including unseen levels and missing values.
 
 >>> from candide.engines.sql.dialects.registry import get_dialect
 >>> layers = Layers(get_dialect("duckdb"), "t")
@@ -28,11 +28,11 @@ MISSING_CODE = -1
 
 
 class _Lookup:
-    """The rows of a column: first that of no value."""
+    """The constants of a column; the first row is for missing values."""
 
     def __init__(self, column: QueryColumn, n: int):
-        self.column, self.layers, self.n = column, column.layers, n  # n: of the codes from 0
-        self.width = 1  # of the table, about
+        self.column, self.layers, self.n = column, column.layers, n  # n: number of codes from 0
+        self.width = 1  # approximate, of the table
 
     @cached_property
     def _code(self) -> str:
@@ -43,16 +43,16 @@ class _Lookup:
         return self.layers.join_by_code(self._code, range(MISSING_CODE, self.n), self.width)
 
     def column_of(self, values: Sequence[float]) -> str:
-        """The name of what is looked up: a number for each row."""
+        """The name of a looked-up number, given for each row."""
         return self._table.numbers(values)
 
     def codes_of(self, codes: Sequence[int], n: int) -> str:
-        """The name of the code of another encoding, NULL where it is none of its n levels."""
+        """The name of the code of another encoding, NULL where it is not one of its n levels."""
         return self._table.codes([code if 0 <= code < n else None for code in codes])
 
 
 class CellLookup(_Lookup):
-    """The cells of numbers: those between the edges of all ways in which the column is read."""
+    """The bins of numbers, between the edges of all ways in which the column is read."""
 
     def __init__(self, column: QueryColumn, reads: Sequence[dict[str, Any]]):
         self.edges = sorted({edge for read in reads for edge in _edges(read)})
@@ -66,19 +66,19 @@ class CellLookup(_Lookup):
         )
 
     def codes(self, read: dict[str, Any]) -> list[int]:
-        """The code by one way to read of every row."""
+        """The code of every row by one way to read."""
         own = _edges(read)
         return [MISSING_CODE, *(count_below(own, edge) for edge in self.edges), len(own)]
 
     def score(self, read: dict[str, Any], scores: Sequence[float]) -> str:
-        """The name of a normal score: the straight line through the values, 0 where there is none."""
+        """The name of a normal score, by linear interpolation; 0 where the value is missing."""
         at = np.array(self.codes(read))[1:]
         a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in line_segments(_edges(read), scores))
         return self.layers.add_value(f"COALESCE({a} + {b} * ({self.column.number_name} - {c}), 0e0)")
 
 
 class KnownLevels(_Lookup):
-    """The levels of a column, and after them all others."""
+    """The levels of a column, and last one code for all others."""
 
     def __init__(self, column: QueryColumn):
         self.levels = column.schema.get("levels", [])
@@ -104,9 +104,9 @@ def _edges(read: dict[str, Any]) -> list[float]:
 
 
 def line_segments(knots: Sequence[float], values: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The straight lines through knots, level beyond the ends: of each its value at its start, its slope, its start.
+    """The segments of linear interpolation, constant beyond the ends: value at the start, slope and start of each.
 
-    Knots so close that no number is as steep have a step between them, to the value of the second.
+    Knots so close that the slope would overflow have a step between them, to the value of the second.
 
     >>> [one.tolist() for one in line_segments([0.0, 2.0, 4.0], [1.0, 2.0, 6.0])]
     [[1.0, 1.0, 2.0, 6.0], [0.0, 0.5, 2.0, 0.0], [0.0, 0.0, 2.0, 4.0]]
@@ -121,7 +121,7 @@ def line_segments(knots: Sequence[float], values: Sequence[float]) -> tuple[np.n
 
 
 def count_edges_below(x: str, edges: Sequence[float], low: int = 0, high: int | None = None) -> str:
-    """How many of ascending edges lie below a number, by halves."""
+    """SQL for the number of ascending edges below a number, by bisection."""
     high = len(edges) if high is None else high
     if low == high:
         return str(low)
@@ -131,7 +131,7 @@ def count_edges_below(x: str, edges: Sequence[float], low: int = 0, high: int | 
 
 
 class ScoringQuery:
-    """The columns of a model, read as its laws want them, and the terms of each class."""
+    """The columns of a model as its distributions read them, and the summands of the score of each class."""
 
     def __init__(self, layers: Layers, parameters: dict[str, Any]):
         self.layers, self.parameters = layers, parameters
@@ -140,8 +140,8 @@ class ScoringQuery:
         na = parameters.get("na", ())
         self.columns = [QueryColumn(layers, about, na) for about in parameters["columns"]]
         self.class_terms: list[list[str]] = [[] for _ in range(self.n_classes)]
-        self.has_impossible = False  # whether some value cannot be
-        self.complete_groups: list[list[Any]] = []  # columns of which none may be missing
+        self.has_impossible = False  # whether a score may be impossible
+        self.complete_groups: list[list[Any]] = []  # columns that must not be missing
         self._lookups: dict[tuple[int, bool], CellLookup | KnownLevels] = {}
 
     def number(self, read: int) -> str:
@@ -169,6 +169,6 @@ class ScoringQuery:
         return [decode_numbers(one) for one in self.parameters["scores"]]
 
     def add_terms(self, terms: Sequence[str]) -> None:
-        """Terms, one a class."""
+        """Add a summand for each class."""
         for own, term in zip(self.class_terms, terms, strict=True):
             own.append(term)

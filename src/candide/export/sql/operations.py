@@ -158,7 +158,7 @@ def lookup(scoring: ScoringQuery, part: Part) -> None:
 
 
 def cells(scoring: ScoringQuery, part: Part) -> None:
-    """Pairs and triples: a table of constants by the codes of their columns."""
+    """A table of constants by the codes of the columns of each set."""
     sizes, order, k = part["sizes"], part["order"], scoring.n_classes
     sets = [part["sets"][at : at + order] for at in range(0, len(part["sets"]), order)]
     starts = [0]
@@ -183,7 +183,7 @@ def cells(scoring: ScoringQuery, part: Part) -> None:
 
 
 def _cell_index(scoring: ScoringQuery, reads: list[int], sizes: list[int]) -> str:
-    """The place of a cell, NULL where one of its codes is none."""
+    """The index of a cell, NULL where a code is missing or unseen."""
     place = ""
     for read, size in zip(reads, sizes, strict=True):
         lookup = scoring.find_lookup(read)

@@ -34,10 +34,10 @@ _TEMPLATE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 def write_select(fitted: FittedModel, *, dialect: str = "", table: str = "", kept_columns: Sequence[str] = ()) -> str:
-    """The text of a query; ``keep`` names columns of the table that stand before the prediction."""
+    """The text of a query; ``kept_columns`` of the table stand before the prediction."""
     if not dialect:
         remedy = f"pass --dialect (dialect=...), one of {', '.join(DIALECTS)}"
-        raise InputError("a query is in a dialect of SQL, and none is named", remedy=remedy)
+        raise InputError("a query needs a dialect of SQL", remedy=remedy)
     target = get_dialect(dialect)
     if not table:
         raise InputError("a query needs a table", value=table, remedy="name it: table=... (--table)")
@@ -73,12 +73,12 @@ def _check_columns(names: Sequence[str], dialect: Dialect) -> None:
     for name in names:
         other = known.setdefault(dialect.fold_case(name), name)
         if other != name:
-            what = f"cannot be exported: {dialect.name} cannot tell it from {other!r}"
+            what = f"cannot be exported: {dialect.name} cannot distinguish it from {other!r}"
             raise InputError(what, column=name, value=other, remedy="rename one of them, and fit again")
 
 
 def _table(name: str, dialect: Dialect) -> str:
-    """A table as it was named, with a schema or without; its name is quoted, so that it is not read in another case."""
+    """A table with or without a schema; its name is quoted, so that its case is kept."""
     if _TEMPLATE.fullmatch(name.strip()):
         return name  # dbt fills it in
     if "{{" in name:
@@ -103,17 +103,17 @@ def _label(value: Any, dialect: Dialect) -> str:
 
 
 def _notes(scoring: ScoringQuery) -> list[Note]:
-    said = "a row in which one of {} is missing has no prediction: {} columns are modelled together"
+    text = "a row in which one of {} is missing has no prediction: {} columns are modelled together"
     return [
         Note(
-            "missing-together", said.format(formatting.format_list(some), len(some)), remedy="export it to python or js"
+            "missing-together", text.format(formatting.format_list(some), len(some)), remedy="export it to python or js"
         )
         for some in scoring.complete_groups
     ]
 
 
 def add_probabilities(scoring: ScoringQuery) -> tuple[list[str], list[str]]:
-    """The names of the probabilities, and of what is the largest for the most probable class."""
+    """The names of the probabilities, and of values that are largest for the most probable class."""
     layers, prior = scoring.layers, decode_numbers(scoring.parameters["log_prior"])
     each = zip(prior, scoring.class_terms, strict=True)
     scores = [
@@ -121,7 +121,7 @@ def add_probabilities(scoring: ScoringQuery) -> tuple[list[str], list[str]]:
         for start, terms in each
     ]
     top = largest_of(layers, scores)
-    if scoring.has_impossible:  # in no class: then nothing is known but their shares
+    if scoring.has_impossible:  # impossible in every class: then the prior decides
         held = zip(scores, prior, strict=True)
         never = f"CASE WHEN {top} < {IMPOSSIBLE_SCORE} THEN"
         scores = [layers.add_value(f"{never} {format_number(start)} ELSE {one} END") for one, start in held]
@@ -135,7 +135,7 @@ def add_probabilities(scoring: ScoringQuery) -> tuple[list[str], list[str]]:
 
 
 def _total(layers: Layers, terms: Sequence[str]) -> str:
-    """The sum of terms; those of one layer are added up in the next, for a query has room for so many columns."""
+    """The sum of terms; those of one layer are added up in the next, to limit the number of columns."""
     by_depth: dict[int, list[str]] = {}
     for term in terms:
         by_depth.setdefault(layers.depth(term), []).append(term)
@@ -154,7 +154,7 @@ def _normalize(layers: Layers, weights: Sequence[str]) -> list[str]:
 def _calibrate(
     layers: Layers, class_probabilities: Sequence[str], less: Sequence[str], calibrator: dict[str, Any]
 ) -> list[str]:
-    """Shares that are bent to what came true, and turned to other shares of the classes."""
+    """Calibrated probabilities, adjusted to another class prior."""
     curves = [
         (decode_numbers(a), decode_numbers(b)) for a, b in zip(calibrator["stated"], calibrator["true"], strict=True)
     ]
@@ -176,7 +176,7 @@ def _log_odds(layers: Layers, shares: Sequence[str], c: int) -> str:
 
 
 def _interpolate(layers: Layers, x: str, knots: Sequence[float], values: Sequence[float]) -> str:
-    """The straight lines through knots, level beyond the ends."""
+    """Linear interpolation, constant beyond the ends."""
     code = layers.add_value(count_edges_below(x, knots))
     table = layers.join_by_code(code, range(len(knots) + 1))
     a, b, c = (table.numbers(one.tolist()) for one in line_segments(knots, values))
@@ -191,7 +191,7 @@ def _logistic(layers: Layers, x: str) -> str:
 
 
 def add_decision(scoring: ScoringQuery, p: Sequence[str], clear: Sequence[str], labels: Sequence[str]) -> str:
-    """The label of a row: that of the most probable class, or what a policy says; NULL where it is left open."""
+    """The label of a row: the most probable class, or the decision of a policy; NULL where the model abstains."""
     layers, policy = scoring.layers, scoring.parameters.get("policy", {})
     given = _first_best(layers, clear, labels)
     if "costs" in policy:
@@ -213,7 +213,7 @@ def add_decision(scoring: ScoringQuery, p: Sequence[str], clear: Sequence[str], 
 
 
 def _first_best(layers: Layers, names: Sequence[str], labels: Sequence[str], least: bool = False) -> str:
-    """The label of the largest number, or the least; of several alike that of the first."""
+    """The label of the largest number, or the least; the first of equals."""
     best = largest_of(layers, names, least)
     cases = [f"WHEN {name} = {best} THEN {label}" for name, label in zip(names, labels, strict=True)]
     return f"CASE {' '.join(cases)} END"
@@ -222,7 +222,7 @@ def _first_best(layers: Layers, names: Sequence[str], labels: Sequence[str], lea
 def _decide_by_threshold(
     layers: Layers, p: Sequence[str], clear: Sequence[str], labels: Sequence[str], c: int, log_odds: float
 ) -> str:
-    """A class from some odds on, elsewhere the most probable of the others."""
+    """One class if its odds reach a threshold, else the most probable of the others."""
     others = [i for i in range(len(p)) if i != c]
     rest = layers.add_value(sum_of([p[i] for i in others]))
     odds = format_number(math.exp(min(log_odds, _MAX_LOG_ODDS)))

@@ -1,4 +1,4 @@
-"""How DuckDB spells what is its own: compensated sums, histograms, the codes of an enumeration."""
+"""DuckDB: compensated sums, histograms, the codes of an enumeration."""
 
 from sqlglot import exp
 
@@ -84,7 +84,7 @@ class DuckDBDialect(Dialect):
         )
 
     def level(self, x: Expr, kind: str) -> Expr:
-        """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, of JSON what it says."""
+        """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, JSON as text."""
         if kind in _ZONED_TYPES:
             return call_function("make_timestamp", call_function("epoch_us", exp.cast(x, "TIMESTAMPTZ")))
         if kind in ("FLOAT", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"):
@@ -98,9 +98,11 @@ class DuckDBDialect(Dialect):
         return call_function("histogram", x)
 
     def level_code(self, x: Expr, levels: Labels) -> Expr:
-        """In a column that its file holds as a dictionary each word is looked up once."""
-        words = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(v) for v in levels.values])
-        known = call_function("enum_code", exp.TryCast(this=x, to=words))
+        """In a column that its file stores as a dictionary each level is looked up once."""
+        levels_type = exp.DataType(
+            this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(v) for v in levels.values]
+        )
+        known = call_function("enum_code", exp.TryCast(this=x, to=levels_type))
         code = exp.Coalesce(this=exp.cast(known, "INT"), expressions=[exp.Literal.number(len(levels))])
         absent = exp.If(this=exp.Is(this=x.copy(), expression=exp.Null()), true=exp.Literal.number(-1))
         return exp.Case(ifs=[absent], default=code)

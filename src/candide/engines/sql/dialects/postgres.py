@@ -75,7 +75,7 @@ class PostgresDialect(Dialect):
         "WHEN 'false' THEN 0e0 END WHEN PG_TYPEOF({}) = CAST('money' AS REGTYPE) THEN "
         "CAST(CAST(CAST(CAST({} AS TEXT) AS MONEY) AS NUMERIC) AS DOUBLE PRECISION) "
         "WHEN PG_TYPEOF({}) = CAST('real' AS REGTYPE) THEN "
-        "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals spell
+        "CAST(CAST(CAST({} AS TEXT) AS REAL) AS DOUBLE PRECISION) "  # all its bits, not what its decimals represent
         f"WHEN NOT {IS_TEXT} THEN CAST(CAST({{}} AS TEXT) AS DOUBLE PRECISION) "
         f"WHEN {_TRIMMED_SQL} ~ {NUMBER_PATTERN} "
         # others end the query
@@ -121,6 +121,6 @@ class PostgresDialect(Dialect):
         return self.double(self.text(x)) if kind == "REAL" else super().level(x, kind)
 
     def exp(self, x: Expr) -> Expr:
-        """One that is no double but 0 is an error there."""
+        """A result too small for a double would be an error."""
         small = exp.If(this=exp.LT(this=x, expression=number_literal(-700)), true=self.literal(0.0))
         return exp.Case(ifs=[small], default=super().exp(x.copy()))

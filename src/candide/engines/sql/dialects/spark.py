@@ -47,7 +47,7 @@ class SparkDialect(Dialect):
     can_stack = True
 
     def split_literal(self, text: str) -> list[str]:
-        """Spark puts settings in the place of what looks like one, ``${name}``, wherever it stands."""
+        """Spark replaces ``${name}`` by a setting, wherever it stands."""
         first, *rest = text.split("${")
         ends = [*("$" for _ in rest), ""]
         return [
@@ -56,8 +56,8 @@ class SparkDialect(Dialect):
 
     def check_name(self, name: str) -> None:
         if _SETTING.search(name):
-            what = "its name holds ${...}, for which Spark puts a setting"
-            raise InputError(what, column=name, value=name, remedy="rename it, in a view say")
+            what = "its name holds ${...}, which Spark replaces by a setting"
+            raise InputError(what, column=name, value=name, remedy="rename it, for example in a view")
 
     def level(self, x: Expr, kind: str) -> Expr:
         """A time in UTC, not in the zone of the session."""
