@@ -1,4 +1,4 @@
-"""How the source is built: types answer for themselves, packages hold no logic, modules stay small."""
+"""Rules of the source: no checks of concrete types or names, no logic in packages, small modules, unique class names."""
 
 import ast
 import textwrap
@@ -10,7 +10,7 @@ from candide.tally import TALLIES
 
 LONGEST = 400  # lines of a module
 MOST_MODULES = 8  # beside the packages
-OWNED = ("distributions", "events", "tally")  # packages whose classes nobody else tells apart
+OWNED = ("distributions", "events", "tally")  # whose concrete classes only these packages distinguish
 
 
 def last(node):
@@ -22,90 +22,90 @@ def strings(node):
     return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
-def names_asked(source):
-    """(line, code) of comparisons of an event's, tally kind's or distribution's name with one that is in its table."""
+def name_comparisons(source):
+    """(line, code) of comparisons of the name of an event model or tally kind with a registered one."""
     for node in ast.walk(source):
         sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
-        for one in sides:
-            known = {"kind": set(TALLIES), "name": {*EVENTS, *TALLIES}, "event": {*EVENTS}}.get(last(one), set())
-            if any(strings(other) & known for other in sides if other is not one):
+        for side in sides:
+            known = {"kind": set(TALLIES), "name": {*EVENTS, *TALLIES}, "event": {*EVENTS}}.get(last(side), set())
+            if any(strings(other) & known for other in sides if other is not side):
                 yield node.lineno, ast.unparse(node)
         named = isinstance(node, ast.Match) and last(node.subject) in ("kind", "name", "event")
         if named and strings(node) & {*EVENTS, *TALLIES}:
             yield node.lineno, f"match {ast.unparse(node.subject)}"
 
 
-def types_asked(source, classes):
-    """(line, code) of questions whether something is of one of these classes."""
+def type_checks(source, classes):
+    """(line, code) of checks whether a value is of one of these classes."""
     for node in ast.walk(source):
         if isinstance(node, ast.Call) and last(node.func) in ("isinstance", "issubclass") and len(node.args) > 1:
-            asked = node.args[1:]
+            checked = node.args[1:]
         elif isinstance(node, ast.Compare) and any(
             isinstance(side, ast.Call) and last(side.func) == "type" for side in (node.left, *node.comparators)
         ):
-            asked = [node.left, *node.comparators]
+            checked = [node.left, *node.comparators]
         else:
             continue
-        if any(last(one) in classes for each in asked for one in alternatives(each)):
+        if any(last(part) in classes for node_checked in checked for part in alternatives(node_checked)):
             yield node.lineno, ast.unparse(node)
 
 
 def alternatives(node):
     """The parts of ``(A, B)`` and of ``A | B``."""
     if isinstance(node, ast.Tuple):
-        return [one for each in node.elts for one in alternatives(each)]
+        return [part for element in node.elts for part in alternatives(element)]
     return [*alternatives(node.left), *alternatives(node.right)] if isinstance(node, ast.BinOp) else [node]
 
 
 def imported_classes(path):
-    """Names in a file that stand for concrete classes of the packages whose types answer for themselves."""
+    """Names in a file that are concrete classes of these packages."""
     defined = {
         n.name for file in FILES if package_of(file) in OWNED for n in tree(file).body if isinstance(n, ast.ClassDef)
     }
-    general = {"Distribution", "EventModel", "Tally", "Spec"}  # to check an argument's type is no ladder
-    from_there = {i.name.rpartition(".")[2] for i in imports(path) if i.package in OWNED}
-    return (from_there & defined) - general
+    general = {"Distribution", "EventModel", "Tally", "TallySpec"}  # checks of an argument's type are fine
+    imported = {i.name.rpartition(".")[2] for i in imports(path) if i.package in OWNED}
+    return (imported & defined) - general
 
 
-def asked(path):
-    found = [] if package_of(path) in OWNED else list(types_asked(tree(path), imported_classes(path)))
-    return sorted({*found, *(f for f in names_asked(tree(path)) if not _own(path, f[1]))})
+def violations(path):
+    found = [] if package_of(path) in OWNED else list(type_checks(tree(path), imported_classes(path)))
+    return sorted({*found, *(f for f in name_comparisons(tree(path)) if not _is_own_name(path, f[1]))})
 
 
-def _own(path, code):
-    """Whether a file asks for its own name."""
+def _is_own_name(path, code):
+    """Whether a file compares its own name."""
     return package_of(path) in OWNED and path.stem in code
 
 
-def test_types_answer_for_themselves():
-    assert {str(path.relative_to(ROOT)): asked(path) for path in FILES if asked(path)} == {}
+def test_concrete_types_and_names_are_not_checked():
+    assert {str(path.relative_to(ROOT)): violations(path) for path in FILES if violations(path)} == {}
 
 
-def test_the_walk_finds_what_asks():
+def test_checks_of_types_and_names_are_found():
     source = ast.parse(
         textwrap.dedent(
             """
             if part.event.name == "poisson" or part.spec.kind in ("levels", "sums"): pass
-            if isinstance(law, (Normal, int)) or type(law) is Normal: pass
-            if column.kind == "text" or name == "age" or isinstance(law, int): pass
+            if isinstance(x, (Normal, int)) or type(x) is Normal: pass
+            if column.kind == "text" or name == "age" or isinstance(x, int): pass
             match event.kind:
                 case "moments": pass
             """
         )
     )
-    assert [code for _, code in sorted(names_asked(source))] == [
+    assert [code for _, code in sorted(name_comparisons(source))] == [
         "part.event.name == 'poisson'",
         "part.spec.kind in ('levels', 'sums')",
         "match event.kind",
     ]
-    assert [code for _, code in sorted(types_asked(source, {"Normal"}))] == [
-        "isinstance(law, (Normal, int))",
-        "type(law) is Normal",
+    assert [code for _, code in sorted(type_checks(source, {"Normal"}))] == [
+        "isinstance(x, (Normal, int))",
+        "type(x) is Normal",
     ]
 
 
 def is_wiring(node):
-    """Whether a statement of a package's own file only says what is where."""
+    """Whether a statement of an ``__init__.py`` only names what is where."""
     if isinstance(node, ast.Import | ast.ImportFrom | ast.Expr):
         return not isinstance(node, ast.Expr) or isinstance(node.value, ast.Constant)
     if isinstance(node, ast.If):

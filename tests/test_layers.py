@@ -1,4 +1,4 @@
-"""Imports point down only, inside packages too, and scikit-learn stays behind the estimators."""
+"""Imports point down only, inside packages too, and only the estimators import scikit-learn."""
 
 import doctest
 import re
@@ -22,7 +22,7 @@ from tests.architecture import (
 PACKAGES = sorted({package_of(path) for path in FILES})
 
 
-def test_the_walk_sees_imports_inside_functions():
+def test_imports_inside_functions_are_found():
     found = {i.name: i.lazy for i in imports(ROOT / "data" / "labels.py")}
     assert found["pyarrow"]
     assert not found["candide.errors.InputTypeError"]
@@ -42,7 +42,7 @@ def test_imports_point_down():
     assert wrong == []
 
 
-def test_no_circle_inside_a_package():
+def test_no_import_cycle_inside_a_package():
     assert {package: circle(package) for package in PACKAGES if circle(package)} == {}
 
 
@@ -84,7 +84,7 @@ def test_contributing_shows_the_layers_as_they_are():
     assert text == redrawn(text), "run python -m tests.architecture"
 
 
-def test_the_drawing_follows_the_table(monkeypatch):
+def test_the_table_of_layers_is_generated(monkeypatch):
     monkeypatch.setitem(architecture.LAYERS[0], "attic", "a package that does not exist")
     assert "attic" in redrawn(CONTRIBUTING.read_text())
 

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import candide as cd
 from candide.errors import CandideError, InputError, MergeError, NotCountedError
+from candide.estimators.sklearn_contract import takes_settings
 from candide.events import Categorical, Exponential, Gaussian, Poisson
+from candide.model.settings import Settings
 from candide.priors import Dirichlet, Jeffreys
 
 
@@ -357,3 +360,24 @@ def test_a_negative_value_in_a_sparse_matrix_names_counts():
         InputError, match=r"sparse matrix, whose columns are counts; pass values >= 0, or X\.toarray\(\)"
     ):
         cd.NaiveBayes().fit(X, [0, 1, 0])
+
+
+def test_every_setting_is_a_parameter():
+    defaults = {field.name: field.default for field in fields(Settings)}
+    assert {name: cd.NaiveBayes().get_params()[name] for name in defaults} == defaults
+
+
+def test_a_new_field_of_settings_is_a_parameter():
+    @dataclass(frozen=True)
+    class WiderSettings(Settings):
+        patience: int = 3
+
+    class Wider(cd.NaiveBayes):
+        @takes_settings(WiderSettings, estimate="mle")
+        def __init__(self, events="auto", **settings): ...
+
+    model = clone(Wider("gaussian", patience=5))
+    assert (model.events, model.patience, model.estimate) == ("gaussian", 5, "mle")
+    assert repr(model) == "Wider(events='gaussian', patience=5)"
+    with pytest.raises(TypeError, match="patients"):
+        Wider(patients=5)

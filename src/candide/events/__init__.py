@@ -10,9 +10,8 @@
 
 from typing import TYPE_CHECKING
 
-from candide.events.base import ESTIMATES, EventModel, Support
-from candide.events.registry import EVENTS, resolve_event
-from candide.events.registry import get_class as __getattr__  # noqa: F401  (a family, imported at its first use)
+from candide.events.base import ESTIMATES, EVENTS, EventModel, Support, resolve_event
+from candide.events.base import get_class as __getattr__  # noqa: F401  (a family, imported at its first use)
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli

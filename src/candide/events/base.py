@@ -21,8 +21,9 @@ from candide import conjugate, distributions
 from candide.data.blocks import Block, Codes, Floats, slice_rows
 from candide.data.table import Name
 from candide.encoding import Encoding, TransformedEncoding
-from candide.errors import InputError, unknown_name_error
+from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.priors import Prior, resolve_prior
+from candide.registry import Registry
 from candide.tally import TALLIES, Moments, Tally, TallySpec
 
 if TYPE_CHECKING:  # imported at first use, so that loading a model stays quick
@@ -334,6 +335,45 @@ class EventModel:
     draw: Callable[..., NDArray] | None = None  # draw(rng, **params) -> values of the parameters' shape
     # natural(**params) -> weight, base: where log_density is weight * x + base, but for what all classes share
     natural: Callable[..., tuple[Floats, Floats]] | None = None
+
+
+EVENTS: Registry[EventModel] = Registry(
+    "candide.events",
+    {
+        "bernoulli": "Bernoulli",
+        "binned": "Binned",
+        "categorical": "Categorical",
+        "complement": "Complement",
+        "exponential": "Exponential",
+        "gaussian": "Gaussian",
+        "lognormal": "LogNormal",
+        "multinomial": "Multinomial",
+        "negativebinomial": "NegativeBinomial",
+        "poisson": "Poisson",
+        "text": "Text",
+        "whole": "Whole",
+    },
+)
+get_class = EVENTS.get_class
+
+
+def resolve_event(x: EventModel | type[EventModel] | str) -> EventModel:
+    """The event model meant by an instance, a class or a name; what follows a hyphen is for the family to read.
+
+    >>> resolve_event("poisson").name, resolve_event(EVENTS["gaussian"]).name
+    ('poisson', 'gaussian')
+    """
+    if isinstance(x, EventModel):
+        return x
+    if isinstance(x, type) and issubclass(x, EventModel):
+        return x()
+    if x is None:
+        remedy = "leave it out, or pass 'auto', to choose event models by the data"
+        raise InputTypeError("expected an event model or its name, got None", remedy=remedy)
+    name, hyphen, variant = x.partition("-") if isinstance(x, str) else ("", "", "")
+    if name not in EVENTS:
+        raise unknown_name_error("event", x, EVENTS)
+    return EVENTS[name].from_variant(variant) if hyphen else EVENTS[name]()
 
 
 def _check_estimate(how: str) -> str:

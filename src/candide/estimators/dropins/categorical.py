@@ -10,8 +10,7 @@ from candide import encoding, kernels
 from candide.data.blocks import Block, Codes, Floats
 from candide.data.table import Table
 from candide.errors import InputError
-from candide.estimators.dropins import rows
-from candide.estimators.dropins.base import read_only_view
+from candide.estimators.dropins.base import negative_error, not_finite_error, read_only_view
 from candide.estimators.dropins.discrete import DiscreteNB
 from candide.events import Categorical
 from candide.kernels import threads
@@ -100,7 +99,7 @@ class CategoricalNB(DiscreteNB):
         ranges = threads.map_rows(lambda at: kernels.code_range(block[at]), len(block), cost=block.shape[1])
         low, high = np.min([r[0] for r in ranges], axis=0), np.max([r[1] for r in ranges], axis=0)
         if low.min() < 0:
-            raise rows.negative_error(block, table.names, type(self).__name__)
+            raise negative_error(block, table.names, type(self).__name__)
         sizes = _apply_min_categories(self.min_categories, high + 1)
         if sizes.sum() * len(class_weight) > _MAX_CELLS:
             j = int(sizes.argmax())
@@ -111,7 +110,7 @@ class CategoricalNB(DiscreteNB):
         return part, LevelTally.from_rows(block, codes, weight, n_classes=len(class_weight), spec=part.spec)
 
     def _value_error(self, block: Block, names: Any) -> InputError:
-        return rows.negative_error(block, names, type(self).__name__)
+        return negative_error(block, names, type(self).__name__)
 
     @property
     def n_categories_(self) -> NDArray[np.int64]:
@@ -147,7 +146,7 @@ def _codes(x: NDArray, names: Any) -> NDArray[np.int32]:
     for start in range(0, len(x), _ROWS_PER_CHUNK):
         part = x[start : start + _ROWS_PER_CHUNK]
         if not np.isfinite(part).all():
-            raise rows.not_finite_error(x, names, "CategoricalNB")
+            raise not_finite_error(x, names, "CategoricalNB")
         out[start : start + _ROWS_PER_CHUNK] = np.clip(np.trunc(part), _INT32.min, _INT32.max)
     return out
 
