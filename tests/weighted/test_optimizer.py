@@ -1,4 +1,4 @@
-"""Weights: the maximum is that of SciPy's optimiser; they temper what is said twice, and grow with what is known."""
+"""The optimiser of weights: the maximum is that of SciPy's; duplicated terms share a weight, noise has none."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,14 @@ from candide.kernels import threads
 from candide.weighted import optimizer
 from candide.weighted.limits import WeightedLimits
 from candide.weighted.optimizer import LearnedWeights, WeightProblem, center_contributions, learn_weights
-from candide.weighted.score_test import score_test
 
 
-def problem(seed, n=200, voices=6, k=3):
+def problem(seed, n=200, n_terms=6, k=3):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
-    terms = rng.normal(size=(n, k, voices))
-    terms[np.arange(n), y] += rng.uniform(0, 1, voices)
-    return terms, np.log(np.bincount(y, minlength=k) / n), y, np.array([0] * (voices - 2) + [1, 2])
+    terms = rng.normal(size=(n, k, n_terms))
+    terms[np.arange(n), y] += rng.uniform(0, 1, n_terms)
+    return terms, np.log(np.bincount(y, minlength=k) / n), y, np.array([0] * (n_terms - 2) + [1, 2])
 
 
 def objective(x, terms, log_prior, y, weight, groups, strength):
@@ -44,7 +43,7 @@ def test_the_maximum_is_that_of_another_optimiser(seed, k, weighted):
     np.testing.assert_allclose(found.bias, peer.x[6 : 6 + k], atol=1e-5)
 
 
-def test_where_to_begin_makes_no_difference():
+def test_the_starting_point_makes_no_difference():
     terms, log_prior, y, groups = problem(0)
     first = learn_weights([terms], log_prior, y, groups=groups)
     some = learn_weights([terms[..., :4]], log_prior, y, groups=groups[:4])
@@ -52,23 +51,23 @@ def test_where_to_begin_makes_no_difference():
     np.testing.assert_allclose(first.weight, again.weight, atol=0.02)  # strengths stand within a tenth
 
 
-def test_a_voice_heard_ten_times_counts_once():
-    terms, log_prior, y, _ = problem(1, n=2000, voices=3)
+def test_a_term_repeated_ten_times_counts_once():
+    terms, log_prior, y, _ = problem(1, n=2000, n_terms=3)
     once = learn_weights([terms], log_prior, y, groups=[0, 0, 0])
     often = learn_weights([terms, *[terms[..., :1]] * 9], log_prior, y, groups=[0] * 12)
     heard = often.weight[0] + often.weight[3:].sum()
     assert heard == pytest.approx(once.weight[0], rel=0.1)
 
 
-def test_noise_is_held_to_the_others_and_then_to_nothing():
+def test_noise_in_its_own_group_has_weight_0():
     rng = np.random.default_rng(2)
-    terms, log_prior, y, _ = problem(2, n=3000, voices=4)
+    terms, log_prior, y, _ = problem(2, n=3000, n_terms=4)
     noise = rng.normal(size=(3000, 3, 1))
     found = learn_weights([terms, noise], log_prior, y, groups=[0, 0, 0, 0, 1])
     assert abs(found.weight[4]) < 0.05
 
 
-def test_in_single_precision_the_answer_is_nearly_the_same(monkeypatch):
+def test_single_precision_gives_nearly_the_same_weights(monkeypatch):
     terms, log_prior, y, groups = problem(3, n=5000)
     exact = learn_weights([terms], log_prior, y, groups=groups)
     monkeypatch.setattr(optimizer, "LIMITS", WeightedLimits(max_double_contributions=0))
@@ -77,7 +76,7 @@ def test_in_single_precision_the_answer_is_nearly_the_same(monkeypatch):
     np.testing.assert_allclose(learn_weights([single], log_prior, y, groups=groups).weight, exact.weight, atol=1e-5)
 
 
-def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
+def test_the_curvature_is_the_variance_of_contributions(monkeypatch):
     monkeypatch.setattr(optimizer, "LIMITS", WeightedLimits(chunk_numbers=50))  # a few rows at a time
     terms, log_prior, y, groups = problem(4, n=300, k=5)
     weight = np.random.default_rng(4).uniform(0, 2, len(y))
@@ -90,7 +89,7 @@ def test_the_curvature_is_the_variance_of_what_voices_say(monkeypatch):
     np.testing.assert_allclose(of.curvature(p), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
-def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypatch):
+def test_the_cost_of_a_row_is_linear_in_the_classes(monkeypatch):
     """A thousand classes took minutes: the bias of every class was multiplied with every other, row by row."""
     over_rows, costs = threads.map_rows, []
 
@@ -112,7 +111,7 @@ def test_what_a_row_costs_does_not_grow_with_the_square_of_the_classes(monkeypat
         np.testing.assert_allclose(found, wanted, atol=1e-8 * np.abs(wanted).max())
 
 
-def test_a_voice_that_says_nothing_has_the_mean_of_its_group():
+def test_a_term_of_zeros_has_the_mean_weight_of_its_group():
     terms, log_prior, y, groups = problem(5)
     start = LearnedWeights(np.zeros(0), np.zeros(3), np.zeros(0))
     alone = learn_weights([terms], log_prior, y, groups=groups, start=start)
@@ -124,24 +123,13 @@ def test_a_voice_that_says_nothing_has_the_mean_of_its_group():
     np.testing.assert_allclose(again.weight, silent.weight, atol=0.02)
 
 
-def test_no_voice_at_all_leaves_the_class_shares():
+def test_without_terms_the_intercepts_are_0():
     found = learn_weights([np.zeros((10, 2, 0))], np.log([0.3, 0.7]), np.repeat([0, 1], [3, 7]), groups=[])
     assert found.weight.shape == (0,)
     np.testing.assert_allclose(found.bias, 0.0, atol=1e-6)
 
 
-def test_row_weights_are_frequencies_in_the_score_test():
-    terms, _, y, _ = problem(4)
-    p = np.full((len(y), terms.shape[1]), 1 / terms.shape[1])
-    plain = score_test(terms, y, p)
-    np.testing.assert_allclose(score_test(terms, y, p, np.full(len(y), 9.0)), 3.0 * plain, rtol=1e-9)
-    some = np.arange(len(y)) % 2 == 0  # rows without weight are no rows
-    np.testing.assert_allclose(
-        score_test(terms, y, p, some * 1.0), score_test(terms[some], y[some], p[some]), rtol=1e-9
-    )
-
-
-def test_columns_of_noise_have_no_weight_below_0():
+def test_columns_of_noise_have_no_negative_weights():
     from candide.conjugate.dirichlet import held_out_levels
     from candide.tally import LevelTally
 

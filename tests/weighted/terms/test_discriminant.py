@@ -1,106 +1,41 @@
-"""Discriminants: SciPy's densities, scikit-learn's linear discriminant, and rows left out one by one."""
-
-from dataclasses import replace
+"""Discriminants as terms: their titles, and when they are proposed."""
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_t
 
-from candide.encoding import Identity
-from candide.tally import CoMoments, TallySpec
-from candide.weighted.terms import discriminant_scores as discriminant
-from candide.weighted.terms.discriminant_scores import (
-    CovarianceCentre,
-    estimate,
-    held_out_contributions,
-    quadratic_contribution,
-)
+import candide as cd
+from candide.encoding.indicators import Indicators
+from candide.encoding.normal_score import NormalScore
+from candide.weighted.terms.discriminant import Discriminant
 
 
-def tallied(z, y, weight=None, k=3):
-    return CoMoments.from_rows(
-        z, y, weight, n_classes=k, spec=TallySpec.from_encoding("comoments", Identity(), z.shape[1])
+def titles(X, y):
+    return {term.title for term in cd.BayesClassifier().fit(X, y).terms_ if term.kind == "discriminant"}
+
+
+def test_titles_count_numbers_and_categories():
+    encodings = (NormalScore(), NormalScore(), Indicators.from_column(np.array(["a", "b", "c"] * 3), 9))
+    assert Discriminant().term_titles(("a", "b", "c"), encodings) == (
+        "linear discriminant of 2 numbers and 1 category",
+        "quadratic discriminant of 2 numbers and 1 category",
     )
 
 
-@pytest.fixture
-def rows():
+def test_several_numbers_have_a_linear_and_a_quadratic_discriminant():
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [30, 25, 15])
-    return rng.normal(size=(70, 4)) + y[:, None] * np.array([1.0, 0.0, -0.5, 0.2]), y
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    X[:, 0] += y
+    both = {f"{kind} discriminant of 3 numbers" for kind in ("linear", "quadratic")}
+    assert titles(dict(zip("abc", X.T + y, strict=True)), y) == both
+    assert titles({"a": X[:, 0]}, y) == set()
 
 
-def test_the_linear_one_is_that_of_scikit_learn(rows):
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
+@pytest.mark.parametrize(("signal", "is_needed"), [(2.0, True), (0.0, False)])
+def test_numbers_and_categories_are_joined_if_that_improves_the_model(signal, is_needed):
+    """The class is the sign of a sum of many small effects, which single columns show poorly."""
     rng = np.random.default_rng(1)
-    y = rng.integers(0, 3, 30_000)
-    z = rng.normal(size=(30_000, 4)) + y[:, None] * np.array([1.0, 0.0, -0.5, 0.2])
-    law = estimate(tallied(z, y), quadratic=False, towards_diagonal=0.1)
-    peer = LinearDiscriminantAnalysis(priors=[1 / 3] * 3).fit(z, y)
-    mine = law.log_prob(z[:100]) * np.sqrt(4)  # terms have the scale of one column
-    theirs = peer.decision_function(z[:100])
-    np.testing.assert_allclose(mine - mine[:, :1], theirs - theirs[:, :1], atol=0.01)
-
-
-def test_the_quadratic_one_is_a_t(rows):
-    z, y = rows
-    tally = tallied(z, y)
-    law = estimate(tally, quadratic=True, towards_diagonal=0.1)
-    p, spreads = 4, law.class_covariances
-    for c in range(3):
-        df = spreads.df[c] - p + 1
-        scale = np.linalg.inv(spreads.root[c].T @ spreads.root[c]) * (law.rows[c] + 1) / (law.rows[c] * df)
-        want = multivariate_t(law.means[c], scale, df).logpdf(z)
-        far = ((z - law.means[c]) @ spreads.root[c].T) ** 2
-        got = quadratic_contribution(far.sum(axis=1), law.rows[c], spreads.log_det[c], spreads.df[c], p) * np.sqrt(p)
-        np.testing.assert_allclose(got - got[0], want - want[0], atol=1e-9)
-
-
-def test_a_row_far_out_is_denied_to_no_class_with_more_certainty_than_its_rows_give(rows):
-    z, y = rows
-    law = estimate(tallied(z * 1e-3, y), quadratic=True, towards_diagonal=0.1)
-    for far in (np.full((1, 4), 1.0), np.array([[50.0, -50.0, 0.0, 0.0]])):
-        terms = law.contributions(far)[0]
-        assert np.isfinite(terms).all()
-        best = terms.max(axis=0)
-        any_class = best + np.log(law.rows[terms.argmax(axis=0)] / law.rows.sum())  # at least
-        assert (terms > any_class - np.log(law.rows + 1)[:, None] - 1e-9).all()
-    near = law.contributions(z * 1e-3)[np.arange(len(y)), y].mean(axis=0)
-    assert (near > law.contributions(z * 1e-3).mean(axis=(0, 1))).all()  # and it still tells
-
-
-def test_a_row_that_is_left_out(rows, monkeypatch):
-    """As fitting without it, where what all rows determine together is held."""
-    z, y = rows
-    z, y = np.vstack([z, [[5.0, 5.0, 5.0, 5.0]]]), np.append(y, 3)  # a class of one row
-    w = np.random.default_rng(2).uniform(0.5, 2.0, len(y))
-    tally = tallied(z, y, w, k=4)
-    centre = CovarianceCentre.from_tally(tally, 0.1)
-    of_centre = discriminant._choose_centre_weight(tally, centre, discriminant._ClassMeans.from_tally(tally, centre))
-    monkeypatch.setattr(discriminant, "_choose_centre_weight", lambda *_: of_centre)
-    got = held_out_contributions(tally, z, y, w, quadratic=True, towards_diagonal=0.1)
-    within = tally.scatter.sum(axis=0)
-    for i in range(len(y)):
-        others = np.arange(len(y)) != i
-        rest = tallied(z[others], y[others], w[others], k=4)
-        less = centre.matrix - centre.row_weight * (within - rest.scatter.sum(axis=0))
-        law = estimate(rest, quadratic=True, towards_diagonal=0.1, centre=replace(centre, matrix=less))
-        np.testing.assert_allclose(got[i], law.contributions(z[i : i + 1])[0], atol=1e-9)
-
-
-def test_numbers_that_follow_from_others_do_not_spoil_it(rows):
-    z, y = rows
-    law = estimate(tallied(np.hstack([z, z, z[:, :1] * 0]), y), quadratic=True, towards_diagonal=0.1)
-    assert np.isfinite(law.log_prob(np.hstack([z, z, z[:, :1] * 0]))).all()
-
-
-def test_what_does_not_vary_within_classes_is_no_certainty():
-    """As of an indicator of a level that one class alone has: its spread is drawn to one."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [60, 60, 1])
-    z = rng.normal(size=(121, 3))
-    z[:, 2] = np.where(y == 2, 10.0, -0.1)
-    law = estimate(tallied(z, y), quadratic=False, towards_diagonal=1.0)
-    assert np.ptp(law.log_prob(np.array([[0.0, 0.0, 10.0]]))) < 5_000  # with a spread of nothing 1e8
-    assert CovarianceCentre.from_tally(tallied(z, y), 1.0).matrix[2, 2] == pytest.approx(3 / 121, rel=1e-9)
+    levels, x = rng.integers(0, 4, (600, 6)), rng.normal(size=(600, 2))
+    score = signal * (x.sum(axis=1) + (levels - 1.5).sum(axis=1)) + rng.logistic(size=600)
+    X = {f"x{j}": x[:, j] for j in range(2)} | {f"c{j}": np.array(list("abcd"))[levels[:, j]] for j in range(6)}
+    found = [title for title in titles(X, score > 0) if "categories" in title]
+    assert bool(found) is is_needed

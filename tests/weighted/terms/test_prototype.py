@@ -1,4 +1,4 @@
-"""Resemblance: what numbers tell together whatever shape classes have; added, saved, explained as other voices."""
+"""Prototype terms: classes of any shape; added, saved and explained as other terms."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def compared(model):
     return next(part for part in model.fitted_.plan.parts if part.prototypes is not None)
 
 
-def test_it_tells_what_lines_and_ellipses_do_not():
+def test_it_separates_classes_that_no_line_or_ellipse_does():
     X, y = rings(400)
     model = cd.BayesClassifier().fit(X, y)
     new, truth = rings(2000, seed=1)
@@ -34,7 +34,7 @@ def test_it_tells_what_lines_and_ellipses_do_not():
     assert model.terms_[0].kind == "prototype"
 
 
-def test_a_row_left_out_is_told_by_the_law_without_it():
+def test_a_left_out_row_is_scored_without_it():
     X, y = rings(60)
     model, labels = cd.BayesClassifier().fit(X, y), Labels(("in", "out"))
     part, table, codes = compared(model), Table.from_data(X), labels.encode(y)
@@ -49,7 +49,7 @@ def test_a_row_left_out_is_told_by_the_law_without_it():
         np.testing.assert_allclose(np.ptp(held[i]), np.ptp(alone), atol=6 / n)
 
 
-def test_counts_add_where_typical_rows_are_the_same_and_are_refused_elsewhere():
+def test_counts_with_the_same_prototypes_add_and_others_are_refused():
     X, y = rings(300)
     first = cd.BayesClassifier().fit(X, y)
     more, labels = rings(200, seed=1)
@@ -81,7 +81,7 @@ def test_it_is_saved_and_scores_the_same(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
+def test_a_file_and_rows_in_memory_give_the_same_prototypes(tmp_path):
     X, y = rings(200)
     names = ",".join([*X, "ring"])
     lines = [",".join([*map(repr, map(float, row)), label]) for *row, label in zip(*X.values(), y, strict=True)]
@@ -94,7 +94,7 @@ def test_a_file_and_rows_in_memory_compare_with_the_same_rows(tmp_path):
     np.testing.assert_allclose(model.predict_proba(X), cd.BayesClassifier().fit(X, y).predict_proba(X), rtol=1e-8)
 
 
-def test_a_decision_names_the_typical_row_and_adds_up():
+def test_a_decision_names_the_nearest_prototype_and_adds_up():
     X, y = rings(200)
     model = cd.BayesClassifier().fit(X, y)
     rows, one = model.prototypes(), {name: column[:1] for name, column in X.items()}
@@ -108,7 +108,7 @@ def test_a_decision_names_the_typical_row_and_adds_up():
     assert all(part.nearest_prototype is None for part in decision.by_column().contributions)
 
 
-def test_typical_rows_are_in_the_units_of_their_columns():
+def test_prototypes_are_in_the_units_of_their_columns():
     X, y = rings(300)
     rows = cd.BayesClassifier().fit({"east": 1000 * X["east"], "north": X["north"]}, y).prototypes()
     assert max(map(abs, rows["east"])) > 1000

@@ -1,4 +1,4 @@
-"""How words are heard is chosen by documents that neither counts nor weights have seen, where these are sure."""
+"""Text options are chosen by documents held out of counts and weights, where the gain is clear."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def independent(n, seed=0):
     return [" ".join(rng.choice(COMMON, rng.choice([2, 10, 80]), p=share[c])) for c in y], y
 
 
-def test_words_of_power_0_are_heard_as_they_would_be_listed():
+def test_tokens_of_power_0_become_those_of_another_power():
     texts, y = independent(80)
     tally, how = counted(texts, y), TextWeighting(power=1.0)
     want = leave_one_out.held_out_tokens(DEFAULT_TEXT, tally, None, Documents.from_column(texts), y, power=1.0)
@@ -59,7 +59,7 @@ def test_words_of_power_0_are_heard_as_they_would_be_listed():
     assert got.scale == pytest.approx(want.scale)
 
 
-def test_words_alone_say_what_words_among_pairs_say():
+def test_words_without_pairs_score_as_words_among_pairs():
     texts, y = in_order(80)
     said = leave_one_out.held_out_tokens(
         DEFAULT_TEXT, counted(texts, y), None, Documents.from_column(texts), y, power=0.0
@@ -70,7 +70,7 @@ def test_words_alone_say_what_words_among_pairs_say():
     np.testing.assert_allclose(got.scores(np.ones(len(got.group))), said.scores(single.astype(float)), atol=1e-4)
 
 
-def test_raw_counts_are_those_of_a_tally_of_logs():
+def test_raw_counts_are_recovered_from_logs():
     texts, y = ["tea tea tea cup", "tea cup", "rail cup cup", "rail tea"] * 5, np.array([0, 0, 1, 1] * 5)
     said = option_search.apply_text_weighting(
         leave_one_out.held_out_tokens(
@@ -83,7 +83,7 @@ def test_raw_counts_are_those_of_a_tally_of_logs():
     np.testing.assert_allclose(said.x[: said.ends[1]][mine], 3.0, rtol=1e-5)
 
 
-def test_the_loss_of_documents_held_out_is_that_of_a_model_without_them():
+def test_the_held_out_loss_is_that_of_a_model_without_the_documents():
     texts, y = independent(400)
     shares = np.log(np.bincount(y) / len(y))
     [held, trial], *_ = listener(texts, y).trials(shares)
@@ -93,7 +93,7 @@ def test_the_loss_of_documents_held_out_is_that_of_a_model_without_them():
     assert trial.loss(TextWeighting()).mean() == pytest.approx(-np.log(p).mean(), rel=0.05)
 
 
-def test_pairs_stay_where_they_tell_and_long_documents_say_more_where_words_are_independent():
+def test_pairs_stay_where_order_matters_and_length_counts_where_words_are_independent():
     assert chosen(*in_order(400)).max_words == 0
     how = chosen(*independent(600))
     assert how.power == 0.0
@@ -101,7 +101,7 @@ def test_pairs_stay_where_they_tell_and_long_documents_say_more_where_words_are_
     assert np.isfinite(how.unweighted_loss)
 
 
-def test_labels_at_random_leave_words_with_little_to_say():
+def test_random_labels_leave_little_weight_to_words():
     rng = np.random.default_rng(3)
     texts, y = in_order(400)[0], rng.integers(0, 2, 400)
     model = cd.TextNB(select_options=True).fit(texts, y)
@@ -109,20 +109,20 @@ def test_labels_at_random_leave_words_with_little_to_say():
     assert np.abs(p - 0.5).mean() < 0.2
 
 
-def test_gains_are_of_the_same_documents_and_of_their_weights():
+def test_gains_are_paired_and_weighted():
     before, after = np.array([1.0] * 50 + [0.5] * 50), np.array([0.5] * 50 + [1.0] * 50)
     assert not option_search.is_improvement(before, after)
     assert option_search.is_improvement(before, after, np.repeat([1.0, 0.0], 50))
 
 
 @pytest.mark.parametrize("n", [20, 99])
-def test_few_documents_choose_nothing(n):
+def test_few_documents_choose_one_weight_a_group(n):
     texts, y = in_order(n)
     assert chosen(texts, y) == TextWeighting(strength=np.inf)  # they cannot tell words apart either
     assert cd.TextNB().fit(texts, y).fitted_.term_weights.token_weights[0].weighting == TextWeighting(strength=np.inf)
 
 
-def test_a_choice_is_made_of_some_hundred_documents_or_where_it_is_asked_for():
+def test_options_are_searched_for_few_documents_or_on_request():
     texts, y = independent(1200)
     few = cd.TextNB().fit(texts[:600], y[:600])
     assert np.isfinite(few.fitted_.term_weights.token_weights[0].weighting.loss)
@@ -137,7 +137,7 @@ def test_a_choice_is_made_of_some_hundred_documents_or_where_it_is_asked_for():
 
 
 @pytest.mark.parametrize("event", [Text(), Text(ngrams=(2, 2)), Text(analyzer="char_wb"), Text(bits=8)], ids=str)
-def test_only_what_there_is_can_be_left_out(event):
+def test_changes_that_make_no_difference_are_skipped(event):
     event = replace(event, choose_weighting=True, prior=Dirichlet(0.5))
     how = chosen(*in_order(200), event)
     assert how.max_words == 0
@@ -148,7 +148,7 @@ def test_only_what_there_is_can_be_left_out(event):
 @pytest.mark.parametrize(
     "how", [TextWeighting(0.0, 1, PLAIN, 3.0), TextWeighting(1.0, 0, BINARY, np.inf), TextWeighting(has_weights=False)]
 )
-def test_every_way_to_hear_predicts_explains_and_is_kept(how, detail, tmp_path, monkeypatch):
+def test_every_weighting_predicts_explains_and_is_saved(how, detail, tmp_path, monkeypatch):
     monkeypatch.setattr(option_search.TextOptionSearch, "choose_weighting", lambda *given: how)
     texts, y = in_order(200)
     model = cd.TextNB().fit(texts, y)
@@ -165,7 +165,7 @@ def test_every_way_to_hear_predicts_explains_and_is_kept(how, detail, tmp_path, 
         )
 
 
-def test_weights_of_words_heard_otherwise_are_not_averaged():
+def test_weights_under_different_weightings_are_not_averaged():
     words, raw = (
         TokenWeights.from_tokens([b"tea"], [w], 0.1, how)
         for w, how in ((0.4, TextWeighting(max_words=1)), (0.8, TextWeighting()))
@@ -177,7 +177,7 @@ def test_weights_of_words_heard_otherwise_are_not_averaged():
 
 
 @pytest.mark.parametrize(("at", "value"), [(0, 2.0), (0, np.nan), (1, 0.5), (2, 7.0), (3, 0.0), (3, np.nan), (4, 2.0)])
-def test_a_file_that_says_no_way_to_hear_is_refused(at, value):
+def test_an_invalid_weighting_in_a_file_is_refused(at, value):
     array = TextWeighting().to_array()
     assert repr(TextWeighting.from_array(array)) == repr(TextWeighting())
     array[at] = value
@@ -187,7 +187,7 @@ def test_a_file_that_says_no_way_to_hear_is_refused(at, value):
         TextWeighting.from_array(array[:3])
 
 
-def test_documents_of_classes_without_others_judge_nothing():
+def test_classes_of_one_document_are_not_held_out():
     texts = [f"word{i} tea" for i in range(150)]
     assert chosen(texts, np.arange(150)) == TextWeighting()
     assert len(cd.TextNB().fit(texts, np.arange(150)).fitted_.plan.parts) == 1

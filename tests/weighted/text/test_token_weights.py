@@ -1,86 +1,21 @@
-"""Weights of words, learned from documents held out of the counts: by the formulas, and by another optimiser."""
+"""Token weights, learned from documents left out of the counts, against another optimiser; and L-BFGS."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import minimize, rosen, rosen_der
 from scipy.special import logsumexp
+from tests.weighted.text.test_leave_one_out import corpus, leave_out
 
-from candide.data.documents import Documents
 from candide.events import Text
 from candide.events.text import DEFAULT_TEXT
-from candide.priors import Dirichlet
-from candide.tally import TokenCounts
-from candide.weighted.text import leave_one_out, token_weights
-
-VOCABULARY = np.array(["tea", "milk", "free", "prize", "call", "five", "naïve", "you", "see", "now"])
-
-
-def corpus(seed=0, n=60, k=3):
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.arange(n) % k)
-    share = rng.dirichlet(np.full(len(VOCABULARY), 0.7), k)
-    texts = [" ".join(rng.choice(VOCABULARY, rng.integers(0, 9), p=share[c])) for c in y]
-    return texts, y.astype(np.int64)
-
-
-def said(event, texts, y, k=3, weight=None, power=0.5, **how):
-    tally = TokenCounts.from_rows(Documents.from_column(texts), y, weight, n_classes=k, spec=event.spec(1))
-    return tally, leave_one_out.held_out_tokens(
-        event, tally, None, Documents.from_column(texts), y, weight, power=power, **how
-    )
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("event", [DEFAULT_TEXT, Text(sublinear=True), Text(prior=Dirichlet(0.3), bits=8)], ids=str)
-def test_a_document_is_left_out_of_its_own_counts(event, weighted):
-    """Against counts made again without the document, in the vocabulary of all of them."""
-    texts, y = corpus()
-    texts[7] += " alone"
-    weight = np.random.default_rng(1).uniform(0.5, 3, len(y)) if weighted else None
-    tally, found = said(event, texts, y, weight=weight, power=0.0)
-    scores, kept = found.scores(np.ones(len(found.group))), event.weighted_counts(tally)
-    alpha, names = event._alpha(event._resolve(None)), {key: i for i, key in enumerate(kept.tally.keys())}
-    for i in (0, 7, 23):
-        rest = [j for j in range(len(y)) if j != i]
-        w = None if weight is None else weight[rest]
-        left = TokenCounts.from_rows(
-            Documents.from_column([texts[j] for j in rest]), y[rest], w, n_classes=3, spec=event.spec(1)
-        )
-        one = TokenCounts.from_rows(
-            Documents.from_column([texts[i]]), np.zeros(1, int), n_classes=1, spec=event.spec(1)
-        )
-        counts, others = np.zeros((3, len(names))), set()
-        for c, place, n in zip(left.class_of_cell, left.word, left.total, strict=True):
-            if (key := left.key(place)) in names:
-                counts[c, names[key]] = n
-                others.add(key)
-        x = {key: n for key, n in zip(one.keys(), one.total, strict=True) if key in names}
-        total = kept.sum_by_class(kept.total)
-        w_i = 1.0 if weight is None else weight[i]
-        total[y[i]] -= w_i * sum(x.values())
-        want = np.zeros(3)
-        for key, n in x.items():
-            if key in others:
-                want += n * (np.log(counts[:, names[key]] + alpha) - np.log(total + alpha * kept.n_tokens))
-        got = scores[i]
-        np.testing.assert_allclose(got - got.mean(), want - want.mean(), atol=2e-4)  # of single precision
-
-
-def test_long_documents_say_less_a_word():
-    texts, y = corpus()
-    whole, root = (said(DEFAULT_TEXT, texts, y, power=power)[1] for power in (0.0, 0.5))
-    length = np.bincount(np.repeat(np.arange(len(y)), np.diff(whole.ends)), whole.x, len(y))
-    there = length > 0
-    one = np.ones(len(whole.group))
-    ratio = root.scores(one)[there] * root.scale / whole.scores(one)[there]
-    np.testing.assert_allclose(ratio[:, 0], length[there] ** -0.5, rtol=1e-4)
+from candide.weighted.text import token_weights
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_maximum_is_that_of_another_optimiser(weighted):
     texts, y = corpus(2, n=40, k=2)
     weight = np.random.default_rng(3).uniform(0.5, 2, len(y)) if weighted else None
-    _, found = said(Text(sublinear=True), texts, y, 2)
+    _, found = leave_out(Text(sublinear=True), texts, y, 2)
     offset = np.log([0.3, 0.7])
     [learned] = token_weights.learn_joint_token_weights([found], offset, weight)
     v, g = len(found.group), found.n_groups
@@ -106,63 +41,79 @@ def test_the_maximum_is_that_of_another_optimiser(weighted):
     assert mine <= peer.fun * (1 + 1e-5)
 
 
-def test_terms_of_few_documents_are_of_one_kind():
-    texts, y = corpus(5, n=79)
-    assert said(DEFAULT_TEXT, texts, y)[1].n_groups == 1
-    texts, y = corpus(5, n=80)
-    assert said(DEFAULT_TEXT, texts, y)[1].n_groups > 1
-
-
-def test_classes_of_few_documents_teach_nothing():
+def test_classes_of_few_documents_leave_weights_at_1():
     texts, y = [f"word{i} common" for i in range(12)] * 2, np.arange(24) % 12
-    _, found = said(DEFAULT_TEXT, texts, y, 12)
+    _, found = leave_out(DEFAULT_TEXT, texts, y, 12)
     assert not found.is_informative.any()
     [learned] = token_weights.learn_joint_token_weights([found], np.log(np.full(12, 1 / 12)))
     np.testing.assert_allclose(learned.token_weights.weight, 1.0, atol=1e-6)
     np.testing.assert_allclose(learned.bias, 0.0, atol=1e-9)
 
 
-def test_where_to_begin_makes_no_difference():
+def test_the_starting_point_makes_no_difference():
     texts, y = corpus(4, n=90)
-    _, found = said(DEFAULT_TEXT, texts, y)
+    _, found = leave_out(DEFAULT_TEXT, texts, y)
     [first] = token_weights.learn_joint_token_weights([found], np.log(np.ones(3) / 3))
     [again] = token_weights.learn_joint_token_weights([found], np.log(np.ones(3) / 3), start=[first.token_weights])
     np.testing.assert_allclose(first.contributions, again.contributions, atol=2e-2)
 
 
-def test_terms_are_grouped_by_words_and_rarity():
-    texts, y = corpus(5, n=200)
-    _, found = said(DEFAULT_TEXT, texts, y)
-    keys, have = np.array(found.keys()), np.bincount(found.token, minlength=len(found.group))
-    for g in range(found.n_groups):
-        mine = found.group == g
-        assert len({key.count(b" ") for key in keys[mine]}) == 1
-        others = have[mine] - 1
-        assert np.log2(others.max()) < np.floor(np.log2(others.min())) + 1
+def count_calls(value):
+    calls = []
+
+    def wrapped(x):
+        calls.append(x.copy())
+        return value(x)
+
+    return wrapped, calls
 
 
-def test_documents_that_were_not_counted_lose_nothing():
-    texts, y = corpus()
-    tally, _ = said(DEFAULT_TEXT, texts, y)
-    fresh = leave_one_out.held_out_tokens(
-        DEFAULT_TEXT, tally, None, Documents.from_column(texts), y, power=0.0, is_counted=False
+def test_a_curved_valley_is_followed_to_its_minimum():
+    value, calls = count_calls(lambda x: (float(rosen(x)), rosen_der(x)))
+    start = np.tile([-1.2, 1.0], 5)
+    np.testing.assert_allclose(token_weights.minimize(value, start, max_steps=500, tolerance=0.0), 1.0, atol=1e-3)
+    peer = minimize(rosen, start, jac=rosen_der, method="L-BFGS-B", options={"maxcor": 10, "ftol": 0.0, "gtol": 1e-6})
+    assert len(calls) < 3 * peer.nfev
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e2, 1e4])
+def test_a_quadratic_of_many_variables(spread):
+    rng = np.random.default_rng(0)
+    scale, goal = np.geomspace(1.0, spread, 400), rng.normal(size=400)
+    turned = np.linalg.qr(rng.normal(size=(400, 400)))[0]
+    matrix = turned @ np.diag(scale) @ turned.T
+
+    def value(x):
+        away = matrix @ (x - goal)
+        return 0.5 * float((x - goal) @ away), away
+
+    before, _ = value(np.zeros(400))
+    after, _ = value(token_weights.minimize(value, np.zeros(400), max_steps=2000, tolerance=1e-10))
+    assert after <= 1e-5 * before
+
+
+def test_a_minimum_is_kept():
+    value, calls = count_calls(lambda x: (float(x @ x), 2 * x))
+    assert token_weights.minimize(value, np.zeros(3), max_steps=10, tolerance=1e-6).tolist() == [0.0, 0.0, 0.0]
+    assert len(calls) == 1
+
+
+def test_steps_outside_the_domain_are_shortened():
+    def value(x):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float((x - np.log(x)).sum()), 1 - 1 / x  # no number below 0
+
+    np.testing.assert_allclose(
+        token_weights.minimize(value, np.array([0.01, 5.0]), max_steps=200, tolerance=1e-12), 1.0, atol=1e-3
     )
-    assert not fresh.own_class_correction.any()
-    law = DEFAULT_TEXT.estimate(tally)
-    want, got = law.log_prob(Documents.from_column(texts)), fresh.scores(np.ones(len(fresh.group)))
-    np.testing.assert_allclose(got - got.mean(1, keepdims=True), want - want.mean(1, keepdims=True), atol=1e-3)
 
 
-def test_documents_that_are_read_in_pieces_are_those_read_at_once():
-    """So many letters that they are read some documents at a time, beside each document alone."""
-    texts, y = corpus(6, n=300)
-    texts = [f"{text} {'and so on ' * 400}" for text in texts]
-    tally, found = said(DEFAULT_TEXT, texts, y)
-    keys, weight = found.keys(), np.random.default_rng(7).uniform(size=len(found.group))
-    scores = found.scores(weight) * found.scale
-    for i in (0, 100, 299):
-        alone = leave_one_out.held_out_tokens(
-            DEFAULT_TEXT, tally, None, Documents.from_column(texts[i : i + 1]), y[i : i + 1], power=0.5
-        )
-        mine = [keys.index(key) for key in map(bytes, alone.keys())]
-        np.testing.assert_allclose(alone.scores(weight[mine])[0] * alone.scale, scores[i], rtol=1e-4, atol=1e-5)
+def test_the_value_never_rises():
+    rng = np.random.default_rng(1)
+    for noise in (0.0, 1e-3, 1.0):  # of a slope that is not quite that of the values
+
+        def value(x, noise=noise):
+            return float(np.cosh(x).sum()), np.sinh(x) + noise * rng.normal(size=x.shape)
+
+        start = rng.normal(size=30)
+        assert value(token_weights.minimize(value, start, max_steps=50, tolerance=1e-9))[0] <= value(start)[0]
