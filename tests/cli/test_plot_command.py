@@ -58,7 +58,7 @@ def test_drawn_from_the_counts_alone_and_with_rows(herbs, what, options, feature
     out = tmp_path / "picture.png"
     data = (folder / "herbs.csv",) if with_rows else ()
     facts = ask("plot", folder / "three.candide", *data, "-o", out, "--what", what, *options)
-    assert (facts["what"], facts["format"], facts["output"]) == (what, "png", str(out))
+    assert (facts["plot_name"], facts["format"], facts["output"]) == (what, "png", str(out))
     assert out.read_bytes().startswith(SIGNS["png"])
     if features:
         assert len(facts["features"]) == features

@@ -13,8 +13,8 @@ import candide as cd
 from candide import plot
 from candide.demo import garden, garden_rows
 from candide.model.fitted import FittedModel
+from candide.plot.data import PlotRows
 from candide.plot.picture import PlotSpec, draw_plot
-from candide.plot.rows import PlotRows
 from candide.plot.style import PALETTE
 
 SPAM = ["free prize call", "free call now", "prize prize now", "see you", "you see me now", "call me"]

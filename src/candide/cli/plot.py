@@ -10,7 +10,7 @@ from candide.cli.options import AS_JSON, MODEL, output_option, reading_options
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 
-_PLOTS_OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "voice", "nomogram")
+_PLOTS_OF_MODEL = ("densities", "regions", "surface", "ellipses", "means", "network", "term", "nomogram")
 _PLOTS_OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
 
 
@@ -63,11 +63,11 @@ def plot(model: str, data: str | None, output: str, force: bool, as_json: bool, 
     Examples: `candide plot iris.candide -o densities.png`,
     `candide plot iris.candide iris.csv -o regions.svg --what regions --feature petal_length --feature petal_width`,
     `candide plot digits.candide -o means.png --what means --shape 28x28`,
-    `candide plot adult.candide -o pair.png --what voice --feature age --feature workclass`
+    `candide plot adult.candide -o pair.png --what term --feature age --feature workclass`
     """
     from candide.cli import progress
+    from candide.plot.data import PlotRows
     from candide.plot.picture import PlotSpec, draw_plot, image_format, is_candide_image, write_figure
-    from candide.plot.rows import PlotRows
     from candide.report import summary
     from candide.store import outputs
 

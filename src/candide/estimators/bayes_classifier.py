@@ -127,7 +127,7 @@ class BayesClassifier(WeightedClassifier):
         >>> list(rows), len(rows["nats"])
         (['typical_row', 'a', 'b', 'speaks_for', 'nats'], 64)
         """
-        from candide.explain.prototypes import prototype_rows
+        from candide.explain.terms import prototype_rows
 
         self._check_fitted()
         return prototype_rows(self.fitted_)

@@ -8,7 +8,7 @@ class prior the contributions add up to the log-odds.
 >>> plant = {"height_cm": [51.0], "leaf_mm": [45.0], "flowers": [None], "soil": ["clay"], "scented": ["no"]}
 >>> [decision] = explain_table(FittedModel(garden()), plant)
 >>> print(decision)
-sage, p = 0.944, against lavender, p = 0.056
+sage, p = 0.945, against lavender, p = 0.055
 column         value  log-odds
 scented           no     +1.53
 soil            clay     +1.43
@@ -31,9 +31,8 @@ from candide.data.table import Name, Table
 from candide.distributions.base import Distribution, to_dense
 from candide.encoding.tokens import Tokens
 from candide.errors import InputError, unknown_name_error
-from candide.explain.cells import bin_labels
-from candide.explain.highlight import HighlightedText, highlight_document
-from candide.explain.words import DocumentWord, score_document_words
+from candide.explain.axes import bin_labels
+from candide.explain.words import DocumentWord, HighlightedText, highlight_document, score_document_words
 from candide.model.fitted import FittedModel
 from candide.model.model import Model
 from candide.model.plan import PlanPart

@@ -22,8 +22,7 @@ import numpy as np
 from candide.data.blocks import Codes, Floats
 from candide.data.table import Name
 from candide.errors import InputError
-from candide.explain.axes import TermAxis, build_axis, expected_rows
-from candide.explain.cells import build_term_cells
+from candide.explain.axes import TermAxis, build_axis, build_term_cells, expected_rows
 from candide.explain.terms import Term, TermList, list_terms, mean_class_difference
 from candide.model.fitted import FittedModel
 

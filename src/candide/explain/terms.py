@@ -15,6 +15,7 @@ one bin, has no term of its own: it is listed in ``inactive``.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -238,3 +239,20 @@ def mean_class_difference(contributions: Floats, class_proportions: Floats) -> F
     return (
         2 * (gaps * below * (1 - below)).sum(axis=1) / max(1.0 - float(class_proportions @ class_proportions), 1e-300)
     )
+
+
+def prototype_rows(fitted: FittedModel) -> dict[Any, list[Any]]:
+    """Columns of values, in the units of the table; none where nothing is compared."""
+    for part, law in zip(fitted.plan.parts, fitted.model.distributions, strict=True):
+        if part.prototypes is None:
+            continue
+        typical, ends = part.prototypes.prototypes, np.cumsum([0, *(one.width for one in part.encodings)])
+        terms = law.contributions(part.prototypes.read(typical))[:, :, 0]
+        order = np.sort(terms, axis=1)
+        out: dict[Any, list[Any]] = {"typical_row": list(range(1, len(typical) + 1))}
+        for name, encoding, (start, _) in zip(part.columns, part.encodings, pairwise(ends), strict=True):
+            out[name] = encoding.decode(typical[:, start]).tolist()
+        out["speaks_for"] = [fitted.labels.values[c] for c in terms.argmax(axis=1)]
+        out["nats"] = (order[:, -1] - order[:, -2]).tolist() if order.shape[1] > 1 else [0.0] * len(order)
+        return out
+    return {}

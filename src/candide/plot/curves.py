@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError
 from candide.numerics import gammaln
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, resolve_prior
 
 _BAYES_NAME = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
@@ -36,7 +36,7 @@ def learning_curve(curves: Any, *, ax: Any = None) -> Any:
     if not mean.shape == low.shape == high.shape == shape:
         raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
     ax = style.get_axes(ax)
-    shown = axis_labels.shorten_names(curves.names, 30)
+    shown = axis_text.shorten_names(curves.names, 30)
     for i, name in enumerate(curves.names):
         bayes = bool(_BAYES_NAME.search(str(name)))
         look: dict[str, Any] = {
@@ -151,7 +151,7 @@ def dirichlet(
     if names and len(names) != 3:
         raise InputError(f"the triangle has three corners, and {len(names)} names were given")
     ax = style.get_axes(ax, size=(5.6, 4.8))
-    _triangle(ax, alpha, axis_labels.shorten_names(names, 16) or ["1", "2", "3"])
+    _triangle(ax, alpha, axis_text.shorten_names(names, 16) or ["1", "2", "3"])
     title = f"Dirichlet({', '.join(f'{v:g}' for v in alpha)})"
     ax.set_title(title if counts is None else f"posterior: {title}", fontsize="medium")
     return ax

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from candide.errors import InputError, unknown_name_error
 from candide.metrics.calibration import log_odds
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 
 _INFINITE_MARGIN = 1.08  # an infinite discriminant is drawn this much beyond the farthest finite one
@@ -78,7 +78,7 @@ def draw(labels: Any, c: int, odds: NDArray, codes: NDArray, *, ax: Any = None, 
     if far > _SYMLOG_FROM:
         _use_symlog(ax, "y" if kind == "bars" else "x")
     _KINDS[kind](ax, labels, codes, shown, wrong)
-    names = axis_labels.shorten_names(labels, 16)
+    names = axis_text.shorten_names(labels, 16)
     against = names[1 - c] if len(names) == 2 else f"not {names[c]}"
     title = f"log p({names[c]} | x) / p({against} | x)"
     title += f"\n(logarithmic beyond ±{_LINEAR_RANGE:g})" if far > _SYMLOG_FROM else ""
@@ -108,7 +108,7 @@ def _use_symlog(ax: Any, axis: str) -> None:
 def _strip(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -> None:
     """A row a class; points are spread up and down by a fixed pattern so that they do not hide each other."""
     spread = np.empty(len(odds))
-    for i, label in enumerate(axis_labels.shorten_names(labels)):
+    for i, label in enumerate(axis_text.shorten_names(labels)):
         mine = np.flatnonzero(codes == i)
         if not len(mine):
             continue
@@ -131,7 +131,7 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
     at, edges = np.clip(at, bins[0], bins[-1]), scale.inverted().transform(bins)
     place = {"x": edges[:-1], "width": np.diff(edges), "align": "edge", "zorder": 2}
     errors: str | None = _ERROR  # named once in the legend
-    for i, label in enumerate(axis_labels.shorten_names(labels)):
+    for i, label in enumerate(axis_text.shorten_names(labels)):
         right, missed = (np.histogram(at[(codes == i) & (wrong == bad)], bins)[0] for bad in (False, True))
         unit = -0.8 / max((right + missed).max(), 1)  # the axis points down
         ax.bar(height=unit * right, bottom=i + 0.4, color=style.colour(i), label=label, **place)
@@ -144,7 +144,7 @@ def _histogram(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArr
 def _label_rows(ax: Any, labels: Any) -> None:
     ax.axvline(0.0, color=style.DARK, linewidth=1.0, zorder=1)
     ax.set_ylim(len(labels) - 0.5, -0.5)
-    axis_labels.label_ticks(ax, "y", labels, 16)
+    axis_text.label_ticks(ax, "y", labels, 16)
 
 
 def _mark_errors(ax: Any, x: NDArray, y: NDArray, most: float) -> None:
@@ -162,7 +162,7 @@ def _bars(ax: Any, labels: Any, codes: NDArray, odds: NDArray, wrong: NDArray) -
         keep[np.linspace(0, len(order) - 1, _MOST_BARS).astype(int)] = True
         order = order[keep | wrong[order]]
     place = np.arange(len(order))
-    for i, label in enumerate(axis_labels.shorten_names(labels)):
+    for i, label in enumerate(axis_text.shorten_names(labels)):
         mine = codes[order] == i
         if mine.any():
             wide = 0.9 if len(order) <= 80 else 1.0  # thin gaps between many bars would flicker

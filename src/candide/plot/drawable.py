@@ -30,7 +30,7 @@ from candide.data.table import Name, Table
 from candide.distributions import Distribution
 from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.events import Support
-from candide.explain.cells import level_names
+from candide.explain.axes import level_names
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.model import Model

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from candide.data.table import Name
 from candide.errors import InputError
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable, refuse_labels_without_rows
 from candide.plot.planes import label_axes
 
@@ -69,7 +69,7 @@ def ellipses(
     for c in range(len(drawable.labels)):
         _draw(ax, Ellipse.from_covariance(means[c], covariances[c]), c, levels)
     if len(drawable.labels) > style.MAX_LEGEND_CLASSES:
-        _label_means(ax, axis_labels.shorten_names(drawable.labels, 14), means)
+        _label_means(ax, axis_text.shorten_names(drawable.labels, 14), means)
     ax.autoscale_view()
     if ax.get_legend() is None:  # else they are drawn over another picture of the same classes
         style.add_legend(ax, style.class_handles(drawable.labels, points=len(drawn) > 1))

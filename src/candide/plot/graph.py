@@ -19,8 +19,8 @@ from candide import formatting
 from candide.data.table import Name
 from candide.errors import InputError
 from candide.explain.columns import iterate_conditionals
-from candide.plot import axis_labels, style
-from candide.plot.columns import strongest_columns
+from candide.plot import axis_text, style
+from candide.plot.data import strongest_columns
 from candide.plot.drawable import Drawable
 
 _MOST_FEATURES = 6
@@ -87,10 +87,10 @@ def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None
         ax.annotate("", (x, level + _NODE_HEIGHT / 2), (wide / 2, root), arrowprops=look, zorder=1)
     _draw_links(ax, drawable, [box.name for box in tables], places, level)
     target = getattr(drawable.fitted, "target", None) or "class"
-    _draw_node(ax, wide / 2, root, axis_labels.shorten(target, 16), "#ffffff")
-    beside = wide / 2 + 0.45 + 0.04 * len(axis_labels.shorten(target, 16))
+    _draw_node(ax, wide / 2, root, axis_text.shorten(target, 16), "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(axis_text.shorten(target, 16))
     _draw_class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
-    names = axis_labels.shorten_names([axis_labels.column_title(box.name) for box in tables], 18)
+    names = axis_text.shorten_names([axis_text.column_title(box.name) for box in tables], 18)
     for x, name, box in zip(places, names, tables, strict=True):
         _draw_node(ax, x, level, name, "#eaf2f8")
         _draw_node_table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
@@ -128,7 +128,7 @@ def _draw_node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
 
 def _draw_class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
     rows = [["", "p(class)"]]
-    names = axis_labels.shorten_names(drawable.labels[:shown], 16)
+    names = axis_text.shorten_names(drawable.labels[:shown], 16)
     rows += [[name, _format_number(p)] for name, p in zip(names, drawable.class_proportions, strict=False)]
     if more := len(drawable.labels) - shown:
         rows.append([f"{more} more", _format_number(drawable.class_proportions[shown:].sum())])
@@ -138,8 +138,8 @@ def _draw_class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[floa
 def _draw_node_table(
     ax: Any, box: NodeTable, classes: Sequence[Any], more: int, x: float, width: float, top: float
 ) -> None:
-    rows = [[box.title, *axis_labels.shorten_names(classes, 9), *(["…"] if more else [])]]
-    names = axis_labels.shorten_names([name.replace("correlation with", "corr.") for name in box.row_names], 15)
+    rows = [[box.title, *axis_text.shorten_names(classes, 9), *(["…"] if more else [])]]
+    names = axis_text.shorten_names([name.replace("correlation with", "corr.") for name in box.row_names], 15)
     for name, values in zip(names, box.values, strict=True):
         rows.append(
             [

@@ -20,7 +20,7 @@ from candide import formatting
 from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.model.plan import PlanPart
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 
 _IMAGES_PER_ROW = 5
@@ -56,7 +56,7 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
             f"{formatting.format_count(len(axes), 'axis', 'axes')}; pass as many axes as classes"
         )
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    names = axis_labels.shorten_names(drawable.labels, 16)
+    names = axis_text.shorten_names(drawable.labels, 16)
     for ax, c, mean in zip(axes, codes, means, strict=False):
         ax.imshow(mean.reshape(height, width), cmap="Greys", vmin=low, vmax=high, interpolation="nearest")
         ax.set_title(names[c], fontsize="medium")

@@ -23,7 +23,7 @@ from candide.data.table import Name
 from candide.errors import InputError
 from candide.explain.effects import ColumnEffect, Effects
 from candide.explain.terms import list_terms
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 from candide.plot.term_plot import positive_class_of
 
@@ -140,15 +140,15 @@ def draw(drawable: Drawable, c: int, lines: Sequence[NomogramLine], ax: Any = No
     ax.axvline(0.0, color=style.DARK, linewidth=0.9, zorder=1)
     for row, one in enumerate(lines):
         _draw_line(ax, row, one, c, (top - low) / max(_inches(ax), 1.0))
-    names = axis_labels.shorten_names([axis_labels.column_title(one.name) for one in lines], 24)
-    label = axis_labels.shorten_names(drawable.labels, 20)[c]
+    names = axis_text.shorten_names([axis_text.column_title(one.name) for one in lines], 24)
+    label = axis_text.shorten_names(drawable.labels, 20)[c]
     if two:
         _draw_probability_line(ax, drawable, c, len(lines))
-        names.append(f"sum: p({axis_labels.shorten(label, 14)})")
+        names.append(f"sum: p({axis_text.shorten(label, 14)})")
     ax.set_yticks(range(high), names)
     ax.tick_params(axis="y", length=0)
-    others = axis_labels.shorten_names(drawable.labels, 20)[1 - c] if two else "all others"
-    style.format_axes(ax, f"nats for {label} against {others}; a missing value: 0", "")
+    others = axis_text.shorten_names(drawable.labels, 20)[1 - c] if two else "all others"
+    style.format_axes(ax, f"log-odds of {label} against {others}; a missing value: 0", "")
     ax.spines["left"].set_visible(False)
     ax.grid(False, axis="y")
     if left := _describe_undrawn(drawable, lines):
@@ -172,7 +172,7 @@ def _inches(ax: Any) -> float:
 
 
 def _draw_line(ax: Any, row: int, one: NomogramLine, c: int, unit: float) -> None:
-    """One line with its values; ``unit`` is how many nats an inch is."""
+    """One line with its values; ``unit`` is how many log-odds an inch is."""
     at = row + (np.zeros(len(one.log_odds)) if one.heights is None else 0.5 * (one.heights - 0.5))
     ends = one.log_odds[np.isfinite(one.log_odds)]
     if one.curve_points is None:
@@ -195,7 +195,7 @@ def _label_values(ax: Any, one: NomogramLine, at: NDArray, unit: float) -> None:
     """Names above or below their values; one that would hide another is left out."""
     ends, (low, high) = dict.fromkeys(_TRACKS, -np.inf), ax.get_xlim()
     for i in np.argsort(one.log_odds, kind="stable"):
-        text = axis_labels.shorten(one.values[i], 16)
+        text = axis_text.shorten(one.values[i], 16)
         half = 0.5 * unit * (len(text) + 1) * 0.0083 * _FONT_SIZE
         free = [track for track, end in ends.items() if one.log_odds[i] - half >= end]
         if free and low <= one.log_odds[i] <= high:
@@ -223,7 +223,7 @@ def _probability_sums(drawable: Drawable, c: int) -> NDArray:
 
 
 def _describe_undrawn(drawable: Drawable, lines: Sequence[NomogramLine]) -> str:
-    """How many voices of each kind are not drawn."""
+    """How many terms of each kind are not drawn."""
     shown = {one.name for one in lines}
     kinds: dict[str, int] = {}
     for one in list_terms(drawable.fitted):

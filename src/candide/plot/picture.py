@@ -20,8 +20,8 @@ from candide.errors import InputError, unknown_name_error
 from candide.files import check_output, write_atomically
 from candide.metrics.calibration import confusion_matrix, log_odds, predicted_and_observed
 from candide.metrics.scores import Scores
-from candide.plot import discriminants, fonts, heatmap, quality, style, term_plot, threshold_curves
-from candide.plot.columns import strongest_columns, two_strongest_columns
+from candide.plot import axis_text, discriminants, quality, style, term_plot, threshold_curves
+from candide.plot.data import PlotRows, strongest_columns, two_strongest_columns
 from candide.plot.drawable import Drawable
 from candide.plot.gaussians import ellipses, is_gaussian
 from candide.plot.graph import network
@@ -29,8 +29,7 @@ from candide.plot.images import class_means, suggest_shape
 from candide.plot.nomogram import draw as draw_nomogram
 from candide.plot.nomogram import nomogram_lines
 from candide.plot.planes import posterior_surface, regions
-from candide.plot.rows import PlotRows
-from candide.plot.univariate import densities
+from candide.plot.univariate import densities, figure_height
 
 
 class ImageFormat(NamedTuple):
@@ -83,7 +82,7 @@ def write_figure(figure: Any, path: str | os.PathLike, dpi: int = 150, *, force:
     ending = image_format(path)
     check_output(path, is_own_file=is_candide_image, force=force)
     with style.import_matplotlib().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
-        image = fonts.render_figure(figure, format=ending, dpi=dpi, metadata=IMAGE_FORMATS[ending].metadata)
+        image = axis_text.render_figure(figure, format=ending, dpi=dpi, metadata=IMAGE_FORMATS[ending].metadata)
     write_atomically(path, [image])
     return ending
 
@@ -108,7 +107,7 @@ def _densities(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> Dra
         names = strongest_columns(drawable)[:_MAX_PANELS] or list(drawable.columns[:1])
     X, y, n = _read(drawable, rows, [name for name in names if drawable.part_of(name)[1].block_kind != "documents"])
     few = len(drawable.labels) <= style.MAX_LEGEND_CLASSES
-    size = (5.4, 3.2) if few else (5.4, heatmap.figure_height(len(drawable.labels)))
+    size = (5.4, 3.2) if few else (5.4, figure_height(len(drawable.labels)))
     axes = style.make_axes(len(names), 2, size) if len(names) > 1 else [style.get_axes()]
     for ax, name in zip(axes, names, strict=True):
         densities(drawable, X, y, feature=name, ax=ax)
@@ -174,7 +173,7 @@ def _term(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlo
     named: Any = spec.features[0] if len(spec.features) == 1 else spec.features or None
     one = term_plot.find_term(drawable, named)
     ax = term_plot.draw_term(drawable, one, _positive(spec))
-    return ax, {"voice": one.title, "features": list(one.columns), "weight": one.weight, "rows": None}
+    return ax, {"term": one.title, "features": list(one.columns), "weight": one.weight, "rows": None}
 
 
 def _nomogram(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
@@ -243,7 +242,7 @@ PLOTS: dict[str, Callable[..., DrawnPlot]] = {
     "coverage": _draw_threshold_curve(threshold_curves.draw_coverage),
     "thresholds": _draw_threshold_curve(threshold_curves.draw_thresholds),
     "network": _network,
-    "voice": _term,
+    "term": _term,
     "nomogram": _nomogram,
 }
 _PLOTS_OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")

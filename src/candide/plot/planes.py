@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from candide.data.table import Name
 from candide.errors import InputError, unknown_name_error
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable, refuse_labels_without_rows
 
 
@@ -144,7 +144,7 @@ def _label_regions(ax: Any, plane: PosteriorGrid, labels: Sequence[Any]) -> None
     halo = [withStroke(linewidth=2.5, foreground="white")]
     codes = plane.joint.argmax(axis=2)
     size = 8 if len(labels) <= style.MAX_COLOURS else 5.5
-    for c, label in enumerate(axis_labels.shorten_names(labels, 14)):
+    for c, label in enumerate(axis_text.shorten_names(labels, 14)):
         mine = np.argwhere(codes == c)
         if len(mine) < 0.002 * codes.size:
             continue
@@ -191,7 +191,7 @@ def posterior_surface(
     plane = PosteriorGrid.from_model(drawable, features, X, 200 if kind == "contour" else 150)
     p = plane.posterior
     z = p[:, :, a] - p[:, :, b] if b is not None else p[:, :, a]
-    names = axis_labels.shorten_names(drawable.labels, 16)
+    names = axis_text.shorten_names(drawable.labels, 16)
     title = f"p({names[a]} | x)" if b is None else f"p({names[a]} | x) - p({names[b]} | x)"
     ax = style.get_axes(ax, size=(6.8, 5.2), projection="3d" if kind == "surface" else None)
     (_surface if kind == "surface" else _contours)(ax, plane, z, a, b, title)
@@ -238,8 +238,8 @@ def _surface(ax: Any, plane: PosteriorGrid, z: NDArray, a: int, b: int | None, t
     if z.min() < level < z.max():
         ax.contour(*grid, z, levels=[level], colors=[style.DARK], linewidths=1.6, zdir="z", offset=low)
     ax.set(
-        xlabel=axis_labels.wrap_name(plane.names[0], 18),
-        ylabel=axis_labels.wrap_name(plane.names[1], 18),
+        xlabel=axis_text.wrap_name(plane.names[0], 18),
+        ylabel=axis_text.wrap_name(plane.names[1], 18),
         zlim=(low, 1.0),
     )
     ax.set_title(title, fontsize="medium")

@@ -15,7 +15,7 @@ from candide import formatting
 from candide.data.labels import Labels
 from candide.errors import InputError, unknown_name_error
 from candide.metrics import calibration as scoring
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 
 _MAX_NUMBERED_CLASSES = 20  # classes up to which a confusion matrix shows all numbers, and twice as many those above 0
@@ -102,7 +102,7 @@ def draw_calibration(p: NDArray, truth: NDArray, class_name: str, bins: int, ax:
         elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
     )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1.02))
-    name = axis_labels.shorten(class_name, 20)
+    name = axis_text.shorten(class_name, 20)
     x = f"stated p({name} | x)" if class_name else "stated p(most probable class | x)"
     style.format_axes(ax, x, f"share that is {name}" if class_name else "share that is right")
     style.add_legend(ax)
@@ -136,8 +136,8 @@ def draw_confusion(matrix: NDArray, labels: Any, *, ax: Any = None, normalise: b
     total = matrix.sum(axis=1, keepdims=True)
     share = matrix / np.where(total > 0, total, 1)
     image = ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    axis_labels.label_ticks(ax, "x", labels, 16)
-    axis_labels.label_ticks(ax, "y", labels, 16)
+    axis_text.label_ticks(ax, "x", labels, 16)
+    axis_text.label_ticks(ax, "y", labels, 16)
     for (i, j), value in np.ndenumerate(share if normalise else matrix):
         if k <= _MAX_NUMBERED_CLASSES or (value and k <= 2 * _MAX_NUMBERED_CLASSES):
             _write_cell(ax, i, j, value, float(share[i, j]), normalise, k)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from candide.errors import MissingLibraryError
-from candide.plot.axis_labels import shorten_names, wrap_name
+from candide.plot.axis_text import shorten_names, wrap_name
 
 # Okabe and Ito (2008), the strongest first; grey stands for black, which is left to boundaries and errors.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#f0e442", "#7f7f7f")

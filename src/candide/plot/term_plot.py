@@ -1,4 +1,4 @@
-"""One voice of a model: the bins of a column, or a heat map of a pair, by what they say for a class.
+"""One term of a model: the bins of a column, or a heat map of a pair, by their contribution to the log-odds of a class.
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import FittedModel
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.errors import InputError
-from candide.explain.cells import TermCells, build_term_cells
+from candide.explain.axes import TermCells, build_term_cells
 from candide.explain.effects import Effects
 from candide.explain.terms import Term, list_terms
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 
 _MAX_LEVELS = 24  # levels along an axis: the most frequent
@@ -27,13 +27,12 @@ _NEGATIVE_COLOUR = "#555555"  # where there are several other classes
 
 
 def term(model: Any, title: Any = None, *, positive: Any = None, ax: Any = None) -> Any:
-    """What a voice says for a class against the others, in nats: above 0 it speaks for the class.
+    """Draw the contribution of a term to the log-odds of a class against the others.
 
-    ``name`` is a column, a pair of columns, or a title such as "age x job"; by default the strongest voice that can be
-    drawn. A column is drawn by its levels or bins, over the share of the rows that each holds, with its total effect
-    over all terms that it is in; a pair as a heat map, in
-    which combinations that no row had are pale. ``towards`` is the class; of two classes by default the second. Against
-    several classes it is the mean of them, by their shares.
+    ``title`` is a column, a pair of columns, or a title such as "age x job"; by default the most important term that can
+    be drawn. A column is drawn by its levels or bins, over the proportion of the rows in each, with its total effect over
+    all terms that it is in; a pair as a heat map, in which combinations without rows are pale. ``positive`` is the class,
+    by default the second of two; with more classes it is compared with the mean of the others by their proportions.
 
     >>> import numpy as np
     >>> import candide as cd
@@ -50,7 +49,7 @@ def term(model: Any, title: Any = None, *, positive: Any = None, ax: Any = None)
 
 
 def find_term(drawable: Drawable, name: Any = None) -> Term:
-    """The voice of a name; the strongest that can be drawn where there is none."""
+    """Return the term of a name; without a name the most important that can be drawn."""
     known = list_terms(drawable.fitted)
     if name is None:
         for one in known:
@@ -61,14 +60,14 @@ def find_term(drawable: Drawable, name: Any = None) -> Term:
         return known[name]
     several = not isinstance(name, str | int)
     columns = tuple(drawable.resolve_column(one) for one in (name if several else [name]))
-    silent = {one.column: one.reason for one in known.inactive}
-    if len(columns) == 1 and columns[0] in silent:
-        raise InputError(f"it has no voice of its own: {silent[columns[0]]}", column=columns[0], value=columns[0])
+    inactive = {one.column: one.reason for one in known.inactive}
+    if len(columns) == 1 and columns[0] in inactive:
+        raise InputError(f"it has no term of its own: {inactive[columns[0]]}", column=columns[0], value=columns[0])
     return known[columns]
 
 
 def draw_term(drawable: Drawable, model_term: Term, positive: Any = None, ax: Any = None) -> Any:
-    """Draw one voice."""
+    """Draw one term."""
     if len(model_term.columns) > 2 or not model_term.n_cells:
         several = len(model_term.columns) > 2 and model_term.n_cells
         why = "three columns need three axes" if several else "it has no levels, bins or cells"
@@ -86,9 +85,9 @@ def draw_term(drawable: Drawable, model_term: Term, positive: Any = None, ax: An
     found = _keep_frequent_levels(found)
     share = float(drawable.fitted.class_proportions[c])
     said = found.contributions[..., c] / max(1.0 - share, 1e-300)  # against the mean of the others
-    names = axis_labels.shorten_names(drawable.labels, 16)
+    names = axis_text.shorten_names(drawable.labels, 16)
     against = names[1 - c] if len(names) == 2 else "all others"
-    title = f"nats for {names[c]} against {against}"
+    title = f"log-odds of {names[c]} against {against}"
     title += f", over {total.n_terms} terms" if total is not None and total.n_terms > 1 else ""
     if len(model_term.columns) == 1:
         return _column(drawable, model_term, found, said, c, title, ax)
@@ -96,13 +95,13 @@ def draw_term(drawable: Drawable, model_term: Term, positive: Any = None, ax: An
 
 
 def positive_class_of(drawable: Drawable, positive: Any) -> int:
-    """The class that is spoken for."""
+    """Return the class whose log-odds are drawn."""
     if len(drawable.labels) < 2:
-        raise InputError("the model knows one class only: there is nothing to speak for", value=drawable.labels)
+        raise InputError("the model has one class only", value=drawable.labels)
     if positive is None and len(drawable.labels) > 2:
         names = ", ".join(map(str, drawable.labels[:20]))
-        what = f"a voice is drawn for one class against the others, and the model has {len(drawable.labels)}: {names}"
-        raise InputError(what, remedy="name one: towards=..., or --class NAME")
+        what = f"a term is drawn for one class against the others, and the model has {len(drawable.labels)}: {names}"
+        raise InputError(what, remedy="name one: positive=..., or --class NAME")
     return 1 if positive is None else drawable.class_code(positive)
 
 
@@ -152,7 +151,7 @@ def _column(
     ax.bar_label(bars, [f"{v:+.2f}" for v in contributions], fontsize=8, padding=2, zorder=4)
     ax.axhline(0.0, color=style.DARK, linewidth=0.8, zorder=2)
     ax.margins(y=0.16)
-    axis_labels.label_ticks(ax, "x", names, 20)
+    axis_text.label_ticks(ax, "x", names, 20)
     style.format_axes(ax, one.title, title)
     ax.grid(False, axis="x")
     if found.frequencies is not None:
@@ -194,8 +193,8 @@ def _pair(drawable: Drawable, one: Term, found: TermCells, contributions: NDArra
             if met[i, j]:
                 tone = "white" if abs(value) > 0.6 * limit else style.DARK
                 ax.text(i, j, f"{value:+.2f}", ha="center", va="center", fontsize=8, color=tone)
-    axis_labels.label_ticks(ax, "x", across, 20)
-    axis_labels.label_ticks(ax, "y", down, 20)
+    axis_text.label_ticks(ax, "x", across, 20)
+    axis_text.label_ticks(ax, "y", down, 20)
     style.format_axes(ax, *map(str, one.columns), grid=False)
     ax.set_xticks(np.arange(len(across) - 1) + 0.5, minor=True)
     ax.set_yticks(np.arange(len(down) - 1) + 0.5, minor=True)

@@ -19,7 +19,7 @@ from candide.errors import InputError
 from candide.metrics import curves as lines
 from candide.metrics.scores import Scores
 from candide.model.model import Model
-from candide.plot import axis_labels, style
+from candide.plot import axis_text, style
 from candide.plot.drawable import Drawable
 from candide.validation.cross_validation import Validation
 
@@ -194,7 +194,7 @@ def draw_thresholds(drawable: Drawable, scores: Scores, positive: Any = None, ax
         look = {"color": style.colour(i), "linestyle": style.line_style(i), "linewidth": 1.7}
         ax.plot(np.append(0.0, at[some]), np.append(value[:1], value[some]), drawstyle="steps-pre", label=name, **look)
     ax.set(xlim=(0, 1), ylim=(-0.01, 1.02))
-    return _finish_axes(ax, f"take rows from p({axis_labels.shorten_names(labels, 20)[c[0]]} | x) on", "")
+    return _finish_axes(ax, f"take rows from p({axis_text.shorten_names(labels, 20)[c[0]]} | x) on", "")
 
 
 def _draw_class_curves(
@@ -203,7 +203,7 @@ def _draw_class_curves(
     """A line a class with what it comes to in its name; of many classes the hardest are named. Returns the classes."""
     codes = _class_codes(drawable, positive)
     names, values = (
-        axis_labels.shorten_names(drawable.labels),
+        axis_text.shorten_names(drawable.labels),
         {c: getattr(one, metric) for c, one in _scores_by_class(scores, codes)},
     )
     named = sorted(codes, key=lambda c: (np.nan_to_num(values[c], nan=np.inf), c))[: style.MAX_LEGEND_CLASSES]

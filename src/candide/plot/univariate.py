@@ -7,16 +7,19 @@
 (['chalk', 'clay', 'sand'], [1.0, 1.0, 1.0])
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from candide.data.blocks import Floats
 from candide.data.table import Name
 from candide.errors import InputError
-from candide.explain.class_levels import observed_level_shares, select_most_probable
-from candide.plot import axis_labels, heatmap, style, words
-from candide.plot.columns import strongest_columns
+from candide.explain.columns import iterate_conditionals
+from candide.explain.words import top_words
+from candide.plot import axis_text, style
+from candide.plot.data import strongest_columns
 from candide.plot.drawable import Drawable, refuse_labels_without_rows
 
 _CURVE_POINTS = 600  # points of a curve
@@ -51,7 +54,7 @@ def densities(model: Any, X: Any = None, y: Any = None, *, feature: Any = None, 
         raise InputError(f"column {name!r} was missing in every row counted: there is nothing to draw; name another")
     ax = style.get_axes(ax)
     if law.block_kind == "documents":
-        words.draw_words(ax, drawable, name)
+        draw_words(ax, drawable, name)
     elif law.block_kind == "codes":
         _levels(ax, drawable, name, X, y)
     elif part.event.outcome:
@@ -77,12 +80,12 @@ def _numbers(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     density = np.exp(drawable.log_density([name], x[:, None]))
     said = "p(x | class)" if whole else "density, p(x | class)"
     if len(drawable.labels) > style.MAX_LEGEND_CLASSES:
-        heatmap.draw_number_heatmap(ax, drawable.labels, x, density, _axis_top(density, 0.0), said)
+        draw_number_heatmap(ax, drawable.labels, x, density, _axis_top(density, 0.0), said)
         style.format_axes(ax, name, grid=False)
         style.format_ticks(ax.xaxis, date=drawable.are_dates(X, [name])[0])
         return
     tallest, ends = (0.0, (x[0], x[-1])) if X is None else _histograms(ax, drawable, name, X, y)
-    for c, label in enumerate(axis_labels.shorten_names(drawable.labels)):
+    for c, label in enumerate(axis_text.shorten_names(drawable.labels)):
         look: dict[str, Any] = {"color": style.colour(c), "linestyle": style.line_style(c), "linewidth": 1.8}
         if whole:
             look |= {"marker": style.marker(c), "markersize": 4, "linewidth": 1.0}
@@ -167,7 +170,7 @@ def _levels(ax: Any, drawable: Drawable, name: Name, X: Any, y: Any) -> None:
     names, p = shown_level_probabilities(drawable, name)
     said = "p(bin | class)" if drawable.is_binned(name) else "p(level | class)"
     if len(drawable.labels) > style.MAX_LEGEND_CLASSES:
-        heatmap.draw_level_heatmap(ax, drawable.labels, names, p, said)
+        draw_level_heatmap(ax, drawable.labels, names, p, said)
         style.format_axes(ax, name, grid=False)
         return
     _bars(ax, drawable, names, p)
@@ -181,10 +184,10 @@ def _bars(ax: Any, drawable: Drawable, names: list[str], p: NDArray) -> None:
     """Groups of bars; they lie down where names are long or many."""
     k = len(drawable.labels)
     wide = 0.84 / k
-    for c, label in enumerate(axis_labels.shorten_names(drawable.labels)):
+    for c, label in enumerate(axis_text.shorten_names(drawable.labels)):
         at = np.arange(len(names)) - 0.42 + wide * (c + 0.5)
         ax.bar(at, p[:, c], wide * 0.94, color=style.colour(c), label=label, zorder=2)
-    axis_labels.label_ticks(ax, "x", names)
+    axis_text.label_ticks(ax, "x", names)
     ax.set_ylim(0, min(1.0, 1.08 * float(p.max())) if p.size else 1.0)
 
 
@@ -216,8 +219,118 @@ def _draw_probabilities(ax: Any, drawable: Drawable, name: Name, j: int) -> None
     (what, *_), (value, *_) = law.describe(j)
     k = len(drawable.labels)
     bars = ax.bar(np.arange(k), value, 0.7, color=[style.colour(c) for c in range(k)], zorder=2)
-    axis_labels.label_ticks(ax, "x", drawable.labels)
+    axis_text.label_ticks(ax, "x", drawable.labels)
     if k <= 2 * style.MAX_LEGEND_CLASSES:
         ax.bar_label(bars, fmt="%.3g", fontsize=8)
     style.format_axes(ax, name, f"{what} of {part.event.outcome} given the class")
     ax.grid(False, axis="x")
+
+
+_ROW_HEIGHT = 0.13  # inches of a class
+_COLORMAP = "Blues"
+
+
+def figure_height(n_classes: int) -> float:
+    """Inches that such a picture should have."""
+    return float(np.clip(1.0 + _ROW_HEIGHT * n_classes, 3.2, 7.0))
+
+
+def draw_level_heatmap(ax: Any, labels: Sequence[Any], names: Sequence[str], p: NDArray, colorbar_label: str) -> None:
+    """Levels or bins across: ``p`` is (level, class)."""
+    image = ax.imshow(p.T, cmap=_COLORMAP, vmin=0.0, aspect="auto", interpolation="nearest")
+    axis_text.label_ticks(ax, "x", names)
+    _finish(ax, image, labels, colorbar_label)
+
+
+def draw_number_heatmap(
+    ax: Any, labels: Sequence[Any], x: NDArray, density: NDArray, top: float, colorbar_label: str
+) -> None:
+    """Numbers across: ``density`` is (number, class), and all of ``top`` and above is the darkest."""
+    places = np.arange(len(labels))
+    image = ax.pcolormesh(x, places, density.T, cmap=_COLORMAP, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
+    ax.set_xlim(x[0], x[-1])
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    _finish(ax, image, labels, colorbar_label)
+
+
+def _finish(ax: Any, image: Any, labels: Sequence[Any], colorbar_label: str) -> None:
+    axis_text.label_ticks(ax, "y", labels)
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
+    bar.set_label(colorbar_label)
+    bar.outline.set_visible(False)
+
+
+_MAX_WORDS = 16  # terms, where that is one a class at least
+_MAX_WORDS_MANY_CLASSES = 24  # and where classes are many
+
+
+def class_words(drawable: Drawable, column: Name, limit: int = _MAX_WORDS) -> list[tuple[int, str, float]]:
+    """(class, term, log-odds for it), class by class: against all others, or without counts against the next class."""
+    asked, k = drawable.fitted, len(drawable.labels)
+    if asked.has_counts:
+        with np.errstate(divide="ignore"):  # the odds of no terms at all
+            tops = [top_words(asked, column, label, max(1, limit // k)) for label in drawable.labels]
+        found = [(c, one.word, one.log_odds) for c, top in enumerate(tops) for one in top if one.log_odds > 0]
+    else:
+        given = next(one for one in iterate_conditionals(asked, limit) if one.column == column)
+        shares = np.maximum(given.values, 1e-300)  # (term, class)
+        first = shares.argmax(axis=1)
+        beside = np.where(np.arange(k) == first[:, None], 1e-300, shares).max(axis=1, initial=1e-300)
+        odds = np.log(shares.max(axis=1, initial=1e-300) / beside)
+        found = sorted(zip(first.tolist(), given.row_names, odds.tolist(), strict=True), key=lambda one: one[0])
+    strong = sorted(found, key=lambda one: -one[2])[: max(_MAX_WORDS_MANY_CLASSES, limit)]
+    return found if len(strong) == len(found) else sorted(strong, key=lambda one: one[0])
+
+
+def draw_words(ax: Any, drawable: Drawable, column: Name) -> None:
+    """A bar a term, in the colour of the class it speaks for."""
+    found = class_words(drawable, column)
+    classes = axis_text.shorten_names(drawable.labels)
+    for c, label in enumerate(classes):
+        mine = [(at, odds) for at, (owner, _, odds) in enumerate(found) if owner == c]
+        if mine:
+            ax.barh(*zip(*mine, strict=True), 0.8, color=style.colour(c), label=label, zorder=2)
+    if not found:
+        ax.text(0.5, 0.5, "no named term tells the classes apart", ha="center", transform=ax.transAxes)
+    ax.set_yticks(range(len(found)), axis_text.shorten_names([term for _, term, _ in found], 20), fontsize=_size(found))
+    for at, (owner, _, _) in enumerate(
+        found if len(classes) > style.MAX_LEGEND_CLASSES else ()
+    ):  # more than a legend tells apart
+        place = {"xycoords": ax.get_yaxis_transform(), "va": "center", "fontsize": _size(found)}
+        ax.annotate(classes[owner], (1.01, at), **place)
+    ax.invert_yaxis()
+    style.format_axes(ax, f"{axis_text.column_title(column, 30)}: log-odds of a term for its class")
+    ax.grid(False, axis="y")
+
+
+def _size(found: list[Any]) -> float:
+    return 8 if len(found) <= _MAX_WORDS else 6.5
+
+
+def select_most_probable(
+    names: Sequence[str], p: Floats, class_proportions: ArrayLike, limit: int
+) -> tuple[list[str], Floats]:
+    """The levels that are most probable over all classes, in their order, and the rest as one: names, (level, class).
+
+    ``p`` is the probability of each level in each class, ``shares`` are those of the classes.
+    """
+    if len(names) <= limit:
+        return list(names), p
+    order = np.argsort(-(p @ np.asarray(class_proportions)), kind="stable")
+    best, rest = np.sort(order[: limit - 1]), order[limit - 1 :]
+    return [*(names[i] for i in best), "1 other" if len(rest) == 1 else f"{len(rest)} others"], np.vstack(
+        [p[best], p[rest].sum(axis=0)]
+    )
+
+
+def observed_level_shares(codes: NDArray, y: NDArray, n_levels: int, n_classes: int) -> Floats:
+    """(level, class) the share of each level among the values present, as counted; NaN in a class without any.
+
+    >>> observed_level_shares(np.array([0, 1, 1, -1]), np.array([0, 0, 1, 1]), n_levels=2, n_classes=3).tolist()
+    [[0.5, 0.0, nan], [0.5, 1.0, nan]]
+    """
+    there = (codes >= 0) & (y >= 0)
+    place = np.minimum(codes[there], n_levels) * n_classes + y[there]  # levels never met in training count as others
+    table = np.bincount(place, minlength=(n_levels + 1) * n_classes).reshape(n_levels + 1, n_classes)
+    with np.errstate(invalid="ignore"):
+        return (table / table.sum(axis=0))[:n_levels]

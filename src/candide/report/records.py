@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any, ClassVar
 
-from candide.explain.highlight import HighlightedText
+from candide.explain.words import HighlightedText
 from candide.formatting import Column, render_html_table, table_rows
 
 MAX_TABLE_ROWS = 40  # rows of a table on a screen

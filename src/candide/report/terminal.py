@@ -26,7 +26,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from candide import formatting
-from candide.explain.highlight import shorten_highlights
+from candide.explain.words import shorten_highlights
 from candide.report.records import Commands, Document, LabelledParagraphs, Literal, Paragraph, Section, TableSection
 
 _WIDTH = 110  # columns of what is written to a file or a pipe
@@ -289,7 +289,7 @@ def _cut_and_number(name: Text, width: int, i: int) -> Text:
 class HighlightedDocument:
     """A document in colours: green for a class, underlined red against it.
 
-    >>> from candide.explain.highlight import HighlightedText
+    >>> from candide.explain.words import HighlightedText
     >>> words = [HighlightedText("Free", 2.0), HighlightedText(" ", 0.0), HighlightedText("lunch", -1.0)]
     >>> [style for _, style in HighlightedDocument(Document(words, "spam")).pieces()]
     ['bold green', '', 'underline red']

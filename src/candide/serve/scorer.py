@@ -87,7 +87,7 @@ class Scorer:
     @cached_property
     def typical_values(self) -> dict[Any, Any]:
         """A typical value of each column, where one is known."""
-        from candide.explain.typical_values import find_typical_values
+        from candide.explain.axes import find_typical_values
 
         return find_typical_values(self.fitted)
 

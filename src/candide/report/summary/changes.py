@@ -7,8 +7,8 @@ from typing import Any
 from candide import formatting
 from candide.data.table import Name
 from candide.decisions.prior_shift import AdaptedModel
-from candide.explain.compare import ClassChange, ColumnChange, LevelChange, ModelComparison
 from candide.model.fitted import FittedModel
+from candide.monitoring.model_diff import ClassChange, ColumnChange, LevelChange, ModelComparison
 from candide.operations.update import NewClass, UpdateResult
 from candide.report.records import INTERNAL, Column, Paragraph, Summary, TableSection, notes, paragraph, section, table
 from candide.weighted.reweight import stale_notes
@@ -250,6 +250,10 @@ class PlotSummary(Summary):
     output: str
     plot_facts: Mapping[str, Any]  # what it shows: features, rows, ...
     notes: tuple[str, ...] = field(default=(), metadata=notes())
+
+    def to_dict(self) -> dict[str, Any]:
+        fields = super().to_dict()
+        return {**fields, **fields.pop("plot_facts")}
 
     @property
     def headline(self) -> str:

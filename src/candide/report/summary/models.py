@@ -8,7 +8,7 @@ from candide import formatting
 from candide.data.table import Name
 from candide.decisions.thresholds import ThresholdChoice
 from candide.errors import unknown_name_error
-from candide.explain.cells import build_term_cells
+from candide.explain.axes import build_term_cells
 from candide.explain.effects import Effects
 from candide.explain.features import FEATURE_TABLE, FeatureScore, score_model_features
 from candide.explain.terms import (

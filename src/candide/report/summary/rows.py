@@ -7,8 +7,7 @@ from typing import Any
 from candide import formatting
 from candide.explain import words as text_words
 from candide.explain.decisions import Contribution, Decision
-from candide.explain.highlight import HighlightedText, highlight_document
-from candide.explain.words import DocumentWord
+from candide.explain.words import DocumentWord, HighlightedText, highlight_document
 from candide.report.records import INTERNAL, Column, Document, Paragraph, Section, Summary, TableSection, section, table
 from candide.store.models import ModelLike, load_fitted
 

@@ -9,8 +9,8 @@ import candide as cd
 from candide import plot
 from candide.evaluate import cross_validate
 from candide.plot import style
+from candide.plot.data import PlotRows
 from candide.plot.picture import PlotSpec, draw_plot
-from candide.plot.rows import PlotRows
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import candide as cd
 from candide import plot
 from candide.data.notes import DataWarning
-from candide.plot import axis_labels, fonts, style
+from candide.plot import axis_text, style
+from candide.plot.data import PlotRows
 from candide.plot.picture import PLOTS, PlotSpec, draw_plot, write_figure
-from candide.plot.rows import PlotRows
 
 
 def table(k, names=None, n=1500):
@@ -34,14 +34,14 @@ def table(k, names=None, n=1500):
 
 @given(st.lists(st.text(st.characters(categories=["L", "P"], codec="utf-8"), max_size=40), unique=True, max_size=8))
 def test_names_that_are_cut_stay_apart(names):
-    shown = axis_labels.shorten_names([f"the same beginning of every name {name}" for name in names], 16)
+    shown = axis_text.shorten_names([f"the same beginning of every name {name}" for name in names], 16)
     assert all(len(text) <= 17 for text in shown)  # a dollar is written with a stroke before it
     assert len(set(shown)) == len({" ".join(name.split()) for name in names})
 
 
 def test_a_name_that_is_not_cut_stays_as_it_is():
-    assert axis_labels.shorten_names(["yes", "yes", "no"]) == ["yes", "yes", "no"]
-    assert axis_labels.shorten_names(["a" * 30, "b" * 30], 10) == ["aaaaaaaaa…", "bbbbbbbbb…"]
+    assert axis_text.shorten_names(["yes", "yes", "no"]) == ["yes", "yes", "no"]
+    assert axis_text.shorten_names(["a" * 30, "b" * 30], 10) == ["aaaaaaaaa…", "bbbbbbbbb…"]
 
 
 def visible(figure):
@@ -67,7 +67,7 @@ def test_every_picture_of_few_and_many_classes_has_its_names_inside_and_none_on_
     model = make().fit(X, y)
     rows = PlotRows({**X, "y": y}, "y")
     for what in set(PLOTS) - {"means", "ellipses"}:
-        one = ("discriminant", "voice", "thresholds", "nomogram")
+        one = ("discriminant", "term", "thresholds", "nomogram")
         classes = tuple(sorted(set(y))[:2]) if what == "surface" else (y[0],) if what in one else ()
         figure, _ = draw_plot(
             model, PlotSpec(what, features=("a", "b") if what == "regions" else (), classes=classes), rows
@@ -164,7 +164,7 @@ def drawn(names, path):
 
 
 def test_letters_that_the_font_lacks_are_taken_from_one_that_has_them(chinese_font, tmp_path):
-    assert chinese_font in fonts.find_fonts(set("花草"))
+    assert chinese_font in axis_text.find_fonts(set("花草"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         drawn(["花", "草", "树"], tmp_path / "a.png")
@@ -182,5 +182,5 @@ def test_letters_that_no_font_has_are_told_once(tmp_path):
 
 
 def test_letters_that_cannot_be_seen_are_spaces():
-    assert axis_labels.shorten("red\x00\x1b[31m soil") == "red [31m soil"
-    assert axis_labels.shorten_names(["a\x07b", "two\nlines"]) == ["a b", "two\nlines"]
+    assert axis_text.shorten("red\x00\x1b[31m soil") == "red [31m soil"
+    assert axis_text.shorten_names(["a\x07b", "two\nlines"]) == ["a b", "two\nlines"]

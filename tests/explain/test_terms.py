@@ -10,7 +10,7 @@ from tests.cli.typed import output as run
 import candide as cd
 from candide import operations
 from candide.errors import InputError
-from candide.explain.cells import build_term_cells
+from candide.explain.axes import build_term_cells
 from candide.explain.terms import list_terms
 from candide.report import summary
 

@@ -13,9 +13,9 @@ from candide.cli import cli
 from candide.errors import InputError
 from candide.explain.effects import Effects
 from candide.explain.terms import list_terms
+from candide.plot.data import PlotRows
 from candide.plot.drawable import Drawable
 from candide.plot.picture import PLOTS, PlotSpec, draw_plot
-from candide.plot.rows import PlotRows
 
 
 def rows(n, seed=0, k=2):
@@ -107,11 +107,11 @@ def test_what_cannot_be_drawn_says_what_can(model):
 
 def test_without_a_name_it_is_the_strongest_that_can_be_drawn(model, tmp_path):
     model.save(tmp_path / "m.candide")
-    args = ["plot", str(tmp_path / "m.candide"), "-o", str(tmp_path / "v.png"), "--what", "voice", "--json"]
+    args = ["plot", str(tmp_path / "m.candide"), "-o", str(tmp_path / "v.png"), "--what", "term", "--json"]
     facts = json.loads(CliRunner().invoke(cli, args).output)
-    assert facts["voice"] == next(one.title for one in list_terms(model.fitted_) if one.n_cells)
+    assert facts["term"] == next(one.title for one in list_terms(model.fitted_) if one.n_cells)
     pair = json.loads(CliRunner().invoke(cli, [*args, "-f", "valve", "-f", "pump"]).output)
-    assert (pair["voice"], pair["features"]) == ("valve x pump", ["valve", "pump"])
+    assert (pair["term"], pair["features"]) == ("valve x pump", ["valve", "pump"])
     assert pair["weight"] == list_terms(model.fitted_)["valve x pump"].weight
 
 

@@ -7,7 +7,7 @@ from scipy import integrate, special, stats
 import candide as cd
 from candide.errors import InputError
 from candide.events import Categorical, Exponential, Gaussian, LogNormal, Poisson
-from candide.explain.compare import compare_models
+from candide.monitoring.model_diff import compare_models
 from candide.priors import Dirichlet
 
 
@@ -144,7 +144,7 @@ def test_moves_of_words_are_divergences(settings):
     assert move.divergence == pytest.approx(special.rel_entr(p, q).sum() + special.rel_entr(q, p).sum(), rel=1e-9)
     n, m = (c.sum() for c in counts)
     assert move.surprise == pytest.approx(move.divergence * n * m / (2 * (n + m)), rel=1e-9)
-    assert move.values == {"terms a document": (20.0, pytest.approx(20.02))}
+    assert move.values == {"words per document": (20.0, pytest.approx(20.02))}
     moves = [m for m in found.levels if m.label == "a"]
     assert sum(m.divergence for m in moves) == pytest.approx(move.divergence, rel=1e-9)
     assert [m.surprise for m in moves] == sorted((m.surprise for m in moves), reverse=True)

@@ -1,4 +1,4 @@
-"""Lettering: names that fit where they stand, and that stay apart when they are cut.
+"""Text on axes: names that fit, that still differ after they are cut, and fonts for characters that the default lacks.
 
 >>> shorten("a very long name of a class", 12)
 'a very long…'
@@ -8,8 +8,10 @@
 'the share of all who answered\\nthat they were content'
 """
 
+import io
 import re
 import textwrap
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from candide import formatting
+from candide.data.notes import Note, issue_warnings
 
 _CHARACTER_WIDTH = 0.0083  # inches that a letter takes along its line, a point of its size
 _LINE_HEIGHT = 0.0166  # and across
@@ -83,3 +86,70 @@ def _axis_inches(ax: Any, axis: str) -> float:
     wide, high = ax.figure.get_size_inches()
     place = ax.get_position()
     return float(place.width * wide if axis == "x" else place.height * high)
+
+
+_PLACEHOLDER_FONT = "Last Resort"  # a font of boxes alone, which has every letter
+_MISSING = re.compile(r"Glyph (\d+) .*missing from")
+
+
+def render_figure(figure: Any, **save_options: Any) -> bytes:
+    """A figure as the bytes of a file, in letters of other fonts where its own has none; what no font has is told."""
+    image, lacking = _save_figure(figure, save_options)
+    if lacking and (found := find_fonts(lacking)):
+        _add_fallback_fonts(figure, found, lacking)
+        image, lacking = _save_figure(figure, save_options)
+    if lacking:
+        what = f"no font of this machine has the letters {''.join(sorted(lacking)[:8])}: boxes stand for them"
+        remedy = "install one, such as Noto Sans CJK for Chinese, Japanese and Korean"
+        issue_warnings([Note("font-missing", what, remedy=remedy)], stacklevel=3)
+    return image
+
+
+def _save_figure(figure: Any, how: dict[str, Any]) -> tuple[bytes, set[str]]:
+    """The file, and the letters that are boxes in it."""
+    out, lacking = io.BytesIO(), set()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        figure.savefig(out, **how)
+    for one in told:
+        if glyph := _MISSING.match(str(one.message)):
+            lacking.add(chr(int(glyph[1])))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return out.getvalue(), lacking
+
+
+def find_fonts(characters: set[str]) -> list[str]:
+    """Names of fonts that have the letters between them, of those that have any the one with the most first."""
+    from matplotlib import font_manager
+
+    left, found = {ord(letter) for letter in characters}, []
+    known = {
+        one.name: one.fname for one in font_manager.fontManager.ttflist if not one.name.startswith(_PLACEHOLDER_FONT)
+    }
+    has = {name: left & _font_characters(path) for name, path in sorted(known.items())}
+    while left and has:
+        best = max(has, key=lambda name: len(has[name] & left))
+        if not has[best] & left:
+            break
+        found.append(best)
+        left -= has.pop(best)
+    return found
+
+
+def _font_characters(path: str) -> set[int]:
+    from matplotlib import font_manager
+
+    try:
+        return set(font_manager.get_font(path).get_charmap())
+    except (OSError, RuntimeError):  # a file that is no font any more
+        return set()
+
+
+def _add_fallback_fonts(figure: Any, fonts: list[str], letters: set[str]) -> None:
+    """Let the texts that have such letters fall back on fonts."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if letters & set(text.get_text()):
+            text.set_fontfamily([*text.get_fontfamily(), *fonts])

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 import candide as cd
 from candide.encoding.tokens import Tokens, tokenize
-from candide.explain.highlight import highlight_document
-from candide.explain.words import DocumentWord
+from candide.explain.words import DocumentWord, highlight_document
 from candide.report import terminal
 from candide.report.summary import rows as summary
 
