@@ -1,8 +1,7 @@
-"""Files: replaced whole or not at all, never where something would be lost, and changed by one process at a time.
+"""Files: replaced completely or not at all, never where data would be lost, and changed by one process at a time.
 
 The lock is an advisory lock of the operating system (``flock``; on Windows ``locking``) on a small file beside the
-model. The system gives it up when its holder ends, however it ends, so no lock is ever stale, and nobody must guess
-from a process number whether its owner still lives.
+model. The system releases it when its holder ends, however it ends, so that no lock is ever stale.
 
 >>> import tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
@@ -25,12 +24,12 @@ from typing import Any
 
 from candide.errors import BusyError, InputError
 
-_LOCK_POLL_SECONDS = 0.005  # seconds between two looks at a lock
+_LOCK_POLL_SECONDS = 0.005  # between two attempts to lock
 _FORCE_REMEDY = "name another file, or pass --force (force=True) to write there all the same"
-_temporaries: set[str] = set()  # files and folders of this process that should not outlast it
+_temporaries: set[str] = set()  # files and folders to remove when this process ends
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _QUOTED_TEXT = re.compile(r"""(['"])((?:(?!\1).|\1\1)+)\1""", re.DOTALL)
-_STALE_SECONDS = 3600.0  # seconds after which a temporary file is one that a killed process left
+_STALE_SECONDS = 3600.0  # age of a temporary file that a killed process must have left
 
 
 def check_output(
@@ -61,19 +60,19 @@ def check_output(
 
 
 def _stat_regular(name: str) -> os.stat_result | None:
-    """What is known of a file, None where there is none; an error where it is no regular one."""
+    """Return the status of a file, None if there is none; raise an error if it is not a regular file."""
     try:
-        there = os.stat(name)
+        status = os.stat(name)
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(there.st_mode):
-        raise InputError(f"{name} is no regular file", value=name, remedy="name a file to write")
-    return there
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{name} is not a regular file", value=name, remedy="name a file to write")
+    return status
 
 
 def _is_same_file(path: str | os.PathLike, other_stat: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.stat(path), other_stat)  # through links of either sort
+        return os.path.samestat(os.stat(path), other_stat)  # through symbolic and hard links
     except OSError:
         return False
 
@@ -81,19 +80,19 @@ def _is_same_file(path: str | os.PathLike, other_stat: os.stat_result) -> bool:
 def write_atomically(
     path: str | os.PathLike, chunks: Iterable[Any], check: Callable[[str], None] = lambda temporary: None
 ) -> None:
-    """Replace a file by some pieces of bytes, whole or not at all; ``check`` may refuse the new file by its name."""
+    """Replace a file by chunks of bytes, completely or not at all; ``check`` may reject the new file by its name."""
     with replace_file(path) as temporary:
         with open(temporary, "wb", buffering=0) as out:
-            for piece in chunks:
-                _write_all(out, memoryview(piece))
+            for chunk in chunks:
+                _write_all(out, memoryview(chunk))
         check(temporary)
 
 
 @contextmanager
 def replace_file(path: str | os.PathLike) -> Iterator[str]:
-    """The name of a file to write, in the same folder: it goes to the disk and takes the other's place, or is removed.
+    """Yield the name of a temporary file in the same folder, which then replaces the file, or is removed on an error.
 
-    The mode of the file is kept, and a link still points to it: what is replaced is the file, not the link.
+    The mode of the file is kept, and a symbolic link still points to it.
     """
     target = os.path.realpath(path)
     _stat_regular(target)
@@ -103,40 +102,37 @@ def replace_file(path: str | os.PathLike) -> Iterator[str]:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         _copy_mode(temporary, target)  # before anything is in it
         yield temporary
-        _copy_mode(temporary, target)  # who wrote it may have made it anew
+        _copy_mode(temporary, target)  # the writer may have created it again
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, target)
     except OSError as error:
         if error.errno not in _DISK_FULL_ERRORS:
             raise
-        what, remedy = (
-            f"cannot write {os.fspath(path)}: {os.strerror(error.errno or 0)}",
-            "make room, or name another place",
-        )
-        raise InputError(what, value=os.fspath(path), remedy=remedy) from None
+        what = f"cannot write {os.fspath(path)}: {os.strerror(error.errno or 0)}"
+        raise InputError(what, value=os.fspath(path), remedy="free some space, or write elsewhere") from None
     finally:
         remove_temporary(temporary)
     _sync_folder(os.path.dirname(target))
 
 
 def temporary_file(ending: str = "") -> str:
-    """The name of an empty file for this process alone, until it is removed."""
+    """Create an empty file for this process and return its name."""
     name = _temporary(ending)
     os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return name
 
 
 def temporary_folder() -> str:
-    """The same of a folder."""
+    """Create a folder for this process and return its name."""
     name = _temporary("")
     os.mkdir(name, 0o700)
     return name
 
 
 def _temporary(ending: str) -> str:
-    """A name that nobody has, known before there is anything of that name: a stop may come at any moment."""
-    import tempfile  # here: loading a model has no use for it
+    """Return a new name, recorded before the file exists: the process may be stopped at any moment."""
+    import tempfile  # here: loading a model does not need it
 
     name = os.path.join(tempfile.gettempdir(), f"candide-{os.urandom(8).hex()}{ending}")
     _temporaries.add(name)
@@ -144,7 +140,7 @@ def _temporary(ending: str) -> str:
 
 
 def remove_temporary(temporary: str) -> None:
-    """Remove a temporary file or folder, if it is there still."""
+    """Remove a temporary file or folder, if it still exists."""
     if os.path.isdir(temporary):
         import shutil
 
@@ -156,24 +152,24 @@ def remove_temporary(temporary: str) -> None:
 
 
 def remove_temporaries() -> None:
-    """Remove all that are left, where the process is about to end."""
+    """Remove all that are left, when the process is about to end."""
     for name in list(_temporaries):
         remove_temporary(name)
 
 
 def _copy_mode(temporary: str, target: str) -> None:
-    """Give a file the mode of the one that it will replace."""
+    """Give a file the mode of the one it will replace."""
     with suppress(FileNotFoundError):
         os.chmod(temporary, os.stat(target).st_mode & 0o7777)
 
 
-def _write_all(out: Any, piece: memoryview) -> None:
-    while len(piece):
-        piece = piece[out.write(piece) :]
+def _write_all(out: Any, chunk: memoryview) -> None:
+    while len(chunk):
+        chunk = chunk[out.write(chunk) :]
 
 
 def _sync_folder(folder: str) -> None:
-    """Only then does the new name outlast a power cut; where folders cannot be opened, the system sees to it."""
+    """Sync a folder, so that a new name survives a power cut; systems that cannot open folders do it themselves."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -189,7 +185,7 @@ def _sibling_path(path: str, ending: str) -> str:
 
 @contextmanager
 def lock_file(path: str | os.PathLike, timeout: float = 30.0) -> Iterator[None]:
-    """Hold the lock of a file; a BusyError after ``wait`` seconds in vain."""
+    """Hold the lock of a file; raise a BusyError after ``timeout`` seconds."""
     target = os.path.realpath(path)
     name = _sibling_path(target, "lock")
     handle = _acquire_lock(name, os.fspath(path), timeout)
@@ -197,24 +193,24 @@ def lock_file(path: str | os.PathLike, timeout: float = 30.0) -> Iterator[None]:
         _remove_stale(target)
         yield
     finally:
-        with suppress(OSError):  # while it is held: who waits for it looks whether the name is still its own
+        with suppress(OSError):  # while it is held: a waiting process checks that the name is still its own
             os.unlink(name)
         os.close(handle)
 
 
-def _acquire_lock(name: str, path: str, wait: float) -> int:
-    end = time.monotonic() + wait
+def _acquire_lock(name: str, path: str, timeout: float) -> int:
+    end = time.monotonic() + timeout
     while True:
         handle = os.open(name, os.O_CREAT | os.O_RDWR, 0o666)
         if _try_lock(handle):
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), os.stat(name)):
                     return handle
-            os.close(handle)  # the holder before has removed this file; there is, or will be, another
+            os.close(handle)  # the last holder has removed this file: try again with a new one
             continue
         os.close(handle)
         if time.monotonic() >= end:
-            raise BusyError(f"{path} is being changed by another process; waited {wait:g} s; try again")
+            raise BusyError(f"{path} is being changed by another process; waited {timeout:g} s; try again")
         time.sleep(_LOCK_POLL_SECONDS)
 
 
@@ -237,7 +233,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _remove_stale(target: str) -> None:
-    """Remove temporary files that killed processes left long ago."""
+    """Remove temporary files that killed processes left."""
     folder, name = os.path.split(target)
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pytest
 from tests.serve.conftest import table
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learner import labelled, records, same_counts
 from tests.serve.test_run import started
 
 import candide as cd

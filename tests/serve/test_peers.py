@@ -8,7 +8,7 @@ import pytest
 from tests.serve.client import ask
 from tests.serve.conftest import table
 from tests.serve.live import listening
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learner import labelled, records, same_counts
 
 import candide as cd
 from candide.data.table import Table

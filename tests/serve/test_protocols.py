@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.serve.client import ask
 from tests.serve.live import listening
-from tests.serve.test_answers import rows_for
+from tests.serve.test_endpoints import rows_for
 
 from candide.serve import app
 

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.typed import run
 from tests.serve.conftest import documents, table
 from tests.serve.live import failing, listening
-from tests.serve.test_answers import same
+from tests.serve.test_endpoints import same
 
 from candide import store
 from candide.errors import InputError, SourceError

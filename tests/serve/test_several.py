@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from tests.serve.client import ask
 from tests.serve.conftest import table
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learner import labelled, records, same_counts
 from tests.serve.test_run import started
 
 import candide as cd

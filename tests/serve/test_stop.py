@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 from click.testing import CliRunner
 from tests.serve.conftest import table
-from tests.serve.test_fading import of
 from tests.serve.test_kill import Talker
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learned_state import of
+from tests.serve.test_learner import labelled, records, same_counts
 from tests.serve.test_run import started
 
 import candide as cd

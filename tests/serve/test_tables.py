@@ -5,7 +5,7 @@ import warnings
 import pyarrow as pa
 import pytest
 from tests.serve.client import ask, stream
-from tests.serve.test_problems import problem
+from tests.serve.test_http import problem
 
 from candide.operations import predict
 from candide.serve import Limits, app

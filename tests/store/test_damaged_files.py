@@ -1,6 +1,5 @@
 """Files from strangers, and files that broke: each is refused with one line, quickly, and nothing else happens."""
 
-import json
 import sys
 import zlib
 
@@ -11,7 +10,7 @@ from tests.model_cases import MODELS, labels_of
 
 from candide import BayesClassifier, TextNB, store
 from candide.demo import garden
-from candide.errors import InputError, ModelFileError
+from candide.errors import ModelFileError
 from candide.model.fitted import FittedModel
 from candide.store import container
 
@@ -22,7 +21,7 @@ def originals():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_damaged_and_forged_files_are_refused(seed, originals, tmp_path):
+def test_damaged_and_forged_files_are_rejected(seed, originals, tmp_path):
     found = fuzz.run(100, seed, tmp_path, *originals)
     assert found["damaged", "refused"] > 40
     assert found["forged", "refused"] > 5
@@ -122,77 +121,11 @@ def tell(value, *keys):
         (lambda h, a: a.update({"0.mean": np.zeros((3, 2), np.int64)}), "missing"),
     ],
 )
-def test_what_is_wrong_is_said(path, change, complaint):
+def test_an_invalid_field_is_reported(path, change, complaint):
     forge(path, change)
     with pytest.raises(ModelFileError, match=complaint) as caught:
         store.load(path)
     assert str(caught.value).startswith(str(path))
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (tell(-1, "terms", "learned_rows"), "learned from -1 rows"),
-        (tell(1, "terms", "wings"), "an object with the fields"),
-        (lambda h, a: h["terms"].pop("removed_rows"), "an object with the fields"),
-        (lambda h, a: a.pop("terms.bias"), "'terms.bias' of 1 axes is missing"),
-        (put("terms.weights", 0, np.nan), "not finite"),
-        (put("terms.strength", 0, 0.0), "not above 0"),
-        (tell({"sequence": [{"sequence": [0, 9]}]}, "parts", 4, "event", "settings", "sets"), "a set of columns"),
-        (tell(263, "parts", 0, "event", "settings", "cells"), "263 cells"),
-    ],
-)
-def test_what_is_wrong_with_voices_is_said(change, complaint, tmp_path):
-    path = tmp_path / "m.candide"
-    MODELS["voices"][0].save(path)
-    forge(path, change)
-    with pytest.raises(ModelFileError, match=complaint):
-        store.load(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (put("0.base.bins", 0, 1), "in order"),
-        (put("0.base.bins", -1, 2**62), "in order"),
-        (put("0.base.table", (0, 0), 1e308), "logs of probabilities"),
-        (put("2.base.root", (slice(None), 0), 0.0), "singular"),
-        (put("2.base.roots", (0, slice(None)), 0.0), "singular"),
-        (put("2.base.means", (0, 0), 1e308), "up to 1e70"),
-        (put("2.base.df", 0, 0.5), "numbers > 1"),
-        (put("2.base.rows", 0, 1e308), "up to 1e150"),
-        (put("log_prior", slice(None), -np.inf), "log_prior"),
-    ],
-)
-def test_what_is_wrong_with_the_laws_of_voices_is_said(change, complaint, tmp_path):
-    """Of those that would answer, and then take all memory or end in another's error where they are explained."""
-    path = tmp_path / "m.candide"
-    MODELS["voices"][0].save(path, detail="score")
-    forge(path, change)
-    with pytest.raises(ModelFileError, match=complaint):
-        store.load(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (put("calibrator.sizes", 0, 0), "not above 0"),
-        (put("calibrator.sizes", 0, 10**6), "shape"),
-        (lambda h, a: a.update({"calibrator.sizes": np.array([1])}), "calibrator.sizes"),
-        (put("calibrator.frequencies", 0, 1.0), "not rising"),
-        (put("calibrator.frequencies", 0, -0.1), "not rising"),
-        (put("calibrator.log_odds", 0, 1e6), "not rising"),
-        (put("calibrator.log_odds", 0, np.nan), "not finite"),
-        (lambda h, a: a.pop("calibrator.log_odds"), "'calibrator.log_odds' of 1 axes is missing"),
-    ],
-)
-@pytest.mark.parametrize("detail", ["tally", "score"])
-def test_what_is_wrong_with_a_calibration_is_said(change, complaint, detail, tmp_path, calibrated):
-    path = tmp_path / "m.candide"
-    calibrated.save(path, detail=detail)
-    forge(path, change)
-    with pytest.raises(ModelFileError, match=complaint):
-        store.load(path)
 
 
 @pytest.fixture(scope="module")
@@ -201,15 +134,7 @@ def calibrated():
     return BayesClassifier(like=like, calibration="isotonic").fit(X, labels_of("str"))
 
 
-def test_products_of_no_rows_are_refused_when_they_are_used(tmp_path):
-    path = tmp_path / "m.candide"
-    MODELS["voices"][0].save(path)
-    forge(path, lambda h, a: a["2.scatter"].__imul__(-1.0))
-    with pytest.raises(InputError):
-        _ = store.load(path).model
-
-
-def test_a_pattern_that_could_take_very_long_is_refused(tmp_path):
+def test_a_pattern_that_could_take_very_long_is_rejected(tmp_path):
     path, slow = tmp_path / "m.candide", r"(\w+)+\d"
     TextNB(pattern=r"\w+").fit(["free prize", "see you"], [1, 0]).save(path)
     forge(path, tell(slow, "parts", 0, "event", "settings", "pattern"))
@@ -224,43 +149,9 @@ def test_offsets_are_never_read_from_the_file(path):
         store.load(path)
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": 1, "a": 2}', "[" * 100_000, '{"a": NaN}', '{"a": ' + "9" * 5000 + "}", "{", "7"]
-)
-def test_a_header_that_is_no_plain_json_is_refused(text):
-    with pytest.raises(ModelFileError):
-        container.parse_json(text.encode())
-
-
-def test_a_header_longer_than_allowed_is_refused_before_it_is_read(tmp_path):
-    path = tmp_path / "m.candide"
-    with path.open("wb") as file:
-        file.write((50 << 20).to_bytes(8, "little"))
-        file.truncate(60 << 20)
-    with pytest.raises(ModelFileError, match="not a complete Candide model file"):
-        store.load(path)
-
-
-def test_other_files_are_refused(tmp_path):
-    entry = json.dumps({"a": {"dtype": "F64", "shape": [3], "data_offsets": [0, 24]}}).encode()
-    (tmp_path / "other.safetensors").write_bytes(len(entry).to_bytes(8, "little") + entry + bytes(24))
-    (tmp_path / "empty").touch()
-    for name in ("other.safetensors", "empty", "absent", "."):
-        with pytest.raises(ModelFileError, match=str(tmp_path / name)):
-            store.load(tmp_path / name)
-
-
 def test_a_forged_file_with_code_in_it_runs_none(path):
     for where in ("event", "prior"):
         forge(path, tell({where: "builtins.exec", "settings": {"code": "import this"}}, "settings", "class_prior"))
         with pytest.raises(ModelFileError, match="unknown"):
             store.load(path)
     assert "this" not in sys.modules
-
-
-def test_saving_too_much_for_a_header_is_an_error_now(tmp_path):
-    from candide.errors import InputError
-
-    with pytest.raises(InputError, match="holds at most"):
-        container.pack_container({"names": ["x" * 1000] * 2000}, {})
-    assert json.loads("{}") == {}

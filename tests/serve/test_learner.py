@@ -18,7 +18,6 @@ from candide.errors import BusyError, InputError
 from candide.operations import update
 from candide.serve import Limits, app, learned_rows
 from candide.serve.formats import RequestRows
-from candide.serve.group_commit import PendingRequest
 from candide.serve.learner import Learner
 
 KINDS = {"naive": cd.NaiveBayes, "bayes": cd.BayesClassifier}
@@ -52,7 +51,7 @@ def same_counts(one, other):
             np.testing.assert_allclose(state, b.arrays()[name], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
-def test_learned_row_by_row_is_one_batch(base, path):
+def test_rows_learned_one_by_one_equal_one_batch(base, path):
     new = labelled(60, seed=4)
     new["site"][5], new["soil"][6] = "s77", None  # a level that it has not met, and a gap
     served = app(base, journal_path=path)
@@ -83,7 +82,7 @@ def test_learned_row_by_row_is_one_batch(base, path):
     again.close()
 
 
-def test_forgotten_as_if_never_seen(naive, path):
+def test_forgotten_rows_leave_no_trace(naive, path):
     new = labelled(20, seed=5)
     new["site"][0] = "somewhere else"
     served = app(naive, journal_path=path)
@@ -103,67 +102,6 @@ def test_forgotten_as_if_never_seen(naive, path):
         assert db.execute("SELECT rows FROM entry WHERE key IN ('gone', 'once')").fetchall() == [(None,), (None,)]
 
 
-def test_a_key_counts_once(naive, path):
-    served = app(naive, journal_path=path)
-    row, other = records(labelled(2, seed=6))
-    assert not ask(served, "/learn?key=a", row).json["repeated"]
-    assert ask(served, "/learn?key=a", row).json == {"key": "a", "rows": 0, "repeated": True, "model_rows": 301}
-    assert ask(served, "/learn?key=a", other).status == 409
-    assert ask(served, "/forget?key=a", row).status == 409
-    assert ask(served, "/forget?key=b&of=a", method="POST").json["rows"] == 1
-    assert ask(served, "/learn?key=a", row).json["repeated"]
-    assert ask(served, "/learn?key=a", other).status == 409  # its rows are gone, and it is still another
-    assert ask(served, "/learn?key=c", other).json["rows"] == 1
-    assert ask(served, "/forget?key=b&of=a", method="POST").json["repeated"]
-    assert ask(served, "/forget?key=b&of=c", method="POST").status == 409
-    assert ask(served, "/forget?key=d", other).json["rows"] == 1
-    assert ask(served, "/forget?key=d", other).json["repeated"]
-    assert ask(served, "/forget?key=d", row).status == 409
-    assert ask(served, "/learn?key=" + "x" * 201, row).status == 422
-    assert len(ask(served, "/learn", row).json["key"]) == 32
-    served.close()
-
-
-def test_what_cannot_be_counted_enters_nothing(naive, path):
-    served = app(naive, journal_path=path)
-    row, other = records(labelled(2, seed=7))
-    for change, column, value in [
-        ({"fate": "burn"}, "fate", "burn"),
-        ({"fate": None}, "fate", None),
-        ({"height": "tall"}, "height", "tall"),
-        ({"height": [1]}, "height", ["1"]),
-    ]:
-        answer = ask(served, "/learn", [other, {**row, **change}])
-        assert answer.status == 422
-        assert answer.json["column"] == column
-        assert answer.json.get("value") in (value, [1])
-    for name in ("fate", "soil"):
-        answer = ask(served, "/learn", {n: v for n, v in row.items() if n != name})
-        assert (answer.status, answer.json["column"]) == (422, name)
-    assert ask(served, "/learn", []).status == 422
-    same_counts(served.scorer.fitted, naive)
-    served.close()
-
-
-def test_a_bad_request_among_good_ones(naive, path):
-    """Requests that fall into one group: those that can be counted are, and each is told its own outcome."""
-    learner = Learner(path, naive)
-    good = [RequestRows(1, {n: [v] for n, v in row.items()}) for row in records(labelled(6, seed=8))]
-    bad = RequestRows(1, {**good[0].columns, "height": ["tall"]})
-    hold, go = threading.Event(), threading.Event()
-    learner.prepare_model = lambda fitted: (hold.set(), go.wait(20), lambda: None)[2]
-    first = learner.learn(good[0], "0")
-    hold.wait(20)
-    waiting = [learner.learn(rows, key) for rows, key in [(good[1], "1"), (bad, "2"), (good[2], "3"), (good[1], "1")]]
-    waiting += [learner.forget_key("0"), learner.learn(bad, "2"), learner.learn(good[3], "2")]
-    go.set()
-    assert first.result().rows == 1
-    assert [one.exception() is None for one in waiting] == [True, False, True, True, True, False, True]
-    assert [one.result().is_repeat for one in waiting if one.exception() is None] == [False, False, True, False, False]
-    assert learner.fitted.n_rows == 300 + 1 + 3 - 1
-    learner.close()
-
-
 def test_new_classes(naive, path):
     row = {**records(labelled(1, seed=9))[0], "fate": "burn"}
     served = app(naive, journal_path=path, allow_new_classes=True)
@@ -175,7 +113,7 @@ def test_new_classes(naive, path):
 
 
 @pytest.mark.parametrize("where", ["/learn", "/forget"])
-def test_columns_that_are_not_learned_are_named(naive, path, where):
+def test_ignored_columns_are_named(naive, path, where):
     row = records(labelled(1, seed=9))[0]
     served = app(naive, journal_path=path)
     assert "warnings" not in ask(served, "/learn", row).json
@@ -247,7 +185,7 @@ def test_a_disk_that_takes_no_more(naive, path):
     learner.close()
 
 
-def test_an_answer_that_is_late(naive, path):
+def test_a_late_response(naive, path):
     """Whoever hears nothing in time is told the key by which it may be sent again, and counts once."""
     served = app(naive, journal_path=path, limits=Limits(timeout_seconds=0.2))
     held, go = served._learner.prepare_model, threading.Event()
@@ -266,7 +204,7 @@ def test_an_answer_that_is_late(naive, path):
     served.close()
 
 
-def test_one_server_and_one_model_a_file(naive, path, monkeypatch):
+def test_one_server_and_one_model_per_file(naive, path, monkeypatch):
     monkeypatch.setattr("candide.serve.journal._LOCK_TIMEOUT", 0.05)
     learner = Learner(path, naive)
     with pytest.raises(BusyError):
@@ -327,7 +265,7 @@ def test_a_file_that_another_program_has_marked(naive, path, mark):
     assert path.read_bytes() == before
 
 
-def test_keys_of_any_letters(naive, path):
+def test_keys_of_any_characters(naive, path):
     served = app(naive, journal_path=path)
     row = records(labelled(1, seed=6))[0]
     assert ask(served, "/learn", row, idempotency_key="é").json["key"] == "é"
@@ -336,7 +274,7 @@ def test_keys_of_any_letters(naive, path):
     served.close()
 
 
-def test_who_may_teach(naive, path):
+def test_learning_needs_the_token(naive, path):
     served = app(naive, journal_path=path, token="secret")
     row = records(labelled(1, seed=13))[0]
     assert ask(served, "/learn", row).status == 401
@@ -382,25 +320,3 @@ def test_rows_with_gaps_are_counted_with_the_others(base):
     for one in kept:
         apart = learned_rows.add_rows(apart, [one], "fate")
     same_counts(learned_rows.add_rows(base, kept, "fate"), apart)
-
-
-def test_a_request_that_leaves_no_estimate_fails_alone(path):
-    """A class of one row has no variance to be estimated; those that are written with it have done nothing."""
-    columns, y = table(300, seed=3)
-    fitted = cd.NaiveBayes(events={"height": "gaussian"}, estimate="mle").fit(columns, y).fitted_
-    learner = Learner(path, replace(fitted, target="fate"), allow_new_classes=True)
-    learner.prepare_model = lambda fitted: lambda model=fitted.model: None
-    rows = [RequestRows(1, sliced(labelled(9, seed=1), i, i + 1)) for i in range(9)]
-    rows[4].columns["fate"][0] = "burn"
-    learner._answer(
-        [
-            PendingRequest(str(i), 1, 1, learned_rows.encode_rows(one, fitted, "fate", True))
-            for i, one in enumerate(rows)
-        ]
-    )
-    found = [learner.learn(one, str(i)) for i, one in enumerate(rows)]
-    assert [one.result().is_repeat for i, one in enumerate(found) if i != 4] == [True] * 8
-    with pytest.raises(InputError, match="burn"):
-        found[4].result()
-    assert learner.fitted.n_rows == 308
-    learner.close()

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.serve.conftest import table
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learner import labelled, records, same_counts
 
 import candide as cd
 from candide import store

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from tests.serve.conftest import table
-from tests.serve.test_fading import DAY, Time, dies, of, ticked, weighted
-from tests.serve.test_learning import labelled, records, same_counts, sliced
+from tests.serve.test_learned_state import DAY, Time, dies, of, ticked, weighted
+from tests.serve.test_learner import labelled, records, same_counts, sliced
 
 import candide as cd
 from candide.data.table import Table

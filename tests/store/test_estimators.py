@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_hostile import forge, tell
+from test_damaged_files import forge, tell
 
 import candide as cd
 from candide import store

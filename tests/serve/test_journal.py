@@ -8,8 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.serve.test_fading import Time, of, ticked
-from tests.serve.test_learning import labelled, records, same_counts
+from tests.serve.test_learned_state import Time, of, ticked
+from tests.serve.test_learner import labelled, records, same_counts
 
 from candide.data.table import Table
 from candide.errors import InputError
