@@ -1,8 +1,7 @@
 """Leave-one-out: the tally without each of some rows, all at once.
 
-Only the row's own class changes. So the classes of the rows are taken, each without its row, and set back among the
-others: the tally that comes out has an axis of rows before those of classes and features, and an estimate that carries
-leading axes along gives one law a row.
+Only the row's own class changes. The result has an axis of rows before those of classes and features, and an estimate
+that carries leading axes along gives one distribution a row.
 
 >>> from candide.tally import Sums
 >>> whole = Sums(n=np.array([[2.0], [1.0]]), total=np.array([[5.0], [7.0]]), log_factorial=np.zeros((2, 1)))
@@ -50,7 +49,7 @@ def replace_own_class(classes: Floats, own_values: Floats, y: Codes) -> Floats:
 
 @contextmanager
 def name_rows_in_errors(numbers: "Sequence[int] | Codes") -> Iterator[None]:
-    """Let an error about one of some rows give that row's number; of one row it need not say which."""
+    """Give errors about one of some rows the number of that row."""
     try:
         yield
     except (CellError, NotCountedError) as error:

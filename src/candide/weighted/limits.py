@@ -22,6 +22,12 @@ class WeightedLimits:
     max_indicators: int = 400  # width of a discriminant of numbers and categories
     n_prototypes: int = 64  # rows that others are compared with; each adds a column to the kernel discriminant
 
+    # Text options. A trial learns weights once; a search has up to 27 of them.
+    max_searched_documents: int = 1000  # up to which options are searched unasked; with more the default serves
+    max_held_out_documents: int = 1000  # in all trials, about
+    max_training_documents: int = 10_000  # of a trial: from a tenth of them, pairs would seem to contribute little
+    character_documents: int = 3000  # on which runs of characters are tried
+
     # Contributions (row, class, term).
     max_double_contributions: int = 1 << 22  # of a part, kept in double precision; more of them in single
     chunk_numbers: int = 1 << 17  # numbers that stay in cache while they are worked on: 1 MB

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import candide as cd
+from candide.validation.cross_validation import cross_validate
 from candide.weighted import terms
 from candide.weighted.terms.registry import TERMS
 
@@ -63,3 +64,9 @@ def test_a_new_kind_is_counted_by_engines_and_merges(tmp_path):
     both = model + cd.BayesClassifier(like=model).fit(new, truth)
     assert both.counts_.n_rows == 240
     assert both.score(new, truth) > 0.9
+
+
+def test_a_new_kind_is_cross_validated():
+    X, y = rows()
+    validation = cross_validate(X | {"way": y}, "way", folds=3)
+    assert validation.total.accuracy > 0.8

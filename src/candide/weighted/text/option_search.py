@@ -25,18 +25,15 @@ from candide.distributions.token_weights import DEFAULT_WEIGHTING, TextWeighting
 from candide.encoding.tokens import PLAIN, SUBLINEAR, tokenize
 from candide.kernels.text_reference import occurrence_weights
 from candide.tally import TokenCounts, sorted_keys
+from candide.weighted.limits import LIMITS
 from candide.weighted.text.leave_one_out import HeldOutTokens, held_out_tokens
 from candide.weighted.text.token_weights import learn_joint_token_weights
 
 _MIN_DOCUMENTS = 100  # fewer show no difference beyond chance
-_MAX_DOCUMENTS_BY_DEFAULT = 1000  # up to which options are searched unasked
 _N_PARTS = 5  # one of so many parts is held out
 _MAX_REPEATS = 3  # times that another part is
-_MAX_HELD_OUT = 1000  # documents held out in all, about
-_MAX_TRAINING_DOCUMENTS = 10_000  # in a trial: from a tenth of them, pairs of words would seem to contribute little
 _SHORT_DOCUMENT_WORDS = 8  # mean of short documents: titles, names, and languages written without spaces
 _N_LENGTH_SAMPLE = 256  # documents that show whether they are short
-_N_CHARACTER_SAMPLE = 3000  # documents on which characters are tried
 _MIN_STANDARD_ERRORS = 2.0  # that a change must gain,
 _MIN_RELATIVE_GAIN = 0.01  # and the share of the log-loss
 _MAX_STEPS, _TOLERANCE = 40, 1e-4  # of L-BFGS in a trial, which looks for differences of percents
@@ -101,7 +98,7 @@ class TextOptionSearch:
         n, asked = len(self.y), self.event.choose_weighting
         if n < _MIN_DOCUMENTS:
             return TextWeighting(strength=np.inf)  # too few to tell single tokens apart
-        if asked is False or (asked is None and n > _MAX_DOCUMENTS_BY_DEFAULT):
+        if asked is False or (asked is None and n > LIMITS.max_searched_documents):
             return DEFAULT_WEIGHTING
         held, trials = zip(*pairs, strict=True) if (pairs := list(self.trials(offset))) else ((), ())
         if not trials:
@@ -132,10 +129,11 @@ class TextOptionSearch:
     def trials(self, offset: Floats) -> "Iterator[tuple[Codes, _Trial]]":
         """Held-out rows, and what is tried on them."""
         n = len(self.y)
-        order, size = np.argsort(hash_row_numbers(np.arange(n)), kind="stable"), min(n // _N_PARTS, _MAX_HELD_OUT)
-        for repeat in range(max(1, min(_MAX_REPEATS, _MAX_HELD_OUT // size))):
+        order, limit = np.argsort(hash_row_numbers(np.arange(n)), kind="stable"), LIMITS.max_held_out_documents
+        size = min(n // _N_PARTS, limit)
+        for repeat in range(max(1, min(_MAX_REPEATS, limit // size))):
             rows = np.roll(order, -repeat * size)
-            own, others = np.sort(rows[:size]), np.sort(rows[size : size + _MAX_TRAINING_DOCUMENTS])
+            own, others = np.sort(rows[:size]), np.sort(rows[size : size + LIMITS.max_training_documents])
             own = own[np.isin(self.y[own], self.y[others])]  # nothing is known of a class without others
             if not len(own):
                 continue
@@ -175,7 +173,7 @@ def has_character_gain(
 
     ``removed_weight`` is what leaving a document out takes from the counts.
     """
-    rows = draw_rows(np.arange(len(y)), _N_CHARACTER_SAMPLE)
+    rows = draw_rows(np.arange(len(y)), LIMITS.character_documents)
     if len(y) < _MIN_DOCUMENTS or not _is_short(documents.take(rows[:_N_LENGTH_SAMPLE]), word_event.tokens):
         return False
     documents, y = documents.take(rows), y[rows]
