@@ -33,7 +33,7 @@ from candide.tally.base import sum_class_weights
 def count_table(
     table: Table, y: Any, weight: Floats | None = None, *, plan: Plan, labels: Labels | None = None
 ) -> ModelCounts:
-    """The census of some rows. ``labels`` gives the classes where they are known beforehand."""
+    """The counts of a table; ``labels`` gives the classes where they are known."""
     labels = Labels.from_values(y) if labels is None else labels
     codes = labels.encode(y)
     _check_codes(codes, y, labels, table.n_rows)
@@ -58,7 +58,7 @@ def tally_block(part: PlanPart, block: Block, y: Codes, weight: Floats | None, n
 
 
 def _add_place_to_error(error: InputError, part: PlanPart, block: Block) -> None:
-    """Let an error say which column and row it is about, where a value of a block is to blame."""
+    """Set the column and row of an error that is about a value of a block."""
     if part.block_kind == "documents":
         error.column = part.columns[0]
     elif part.block_kind == "numbers" and (found := find_first(block, part.encodings[0].invalid_mask)):
@@ -66,17 +66,17 @@ def _add_place_to_error(error: InputError, part: PlanPart, block: Block) -> None
 
 
 def fraction_notes(table: Table, plan: Plan) -> list[Note]:
-    """What a person should see of columns that were named as counts, and hold fractions: likely they are none."""
-    remarks = []
+    """Notes on columns that are declared to be counts and hold fractions."""
+    notes = []
     for part in plan.parts:
         whole = part.event.support is not None and part.event.support.is_integer
         block = part.block(table) if whole else np.empty((0, 0))
         if found := find_first(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
             name, event = part.columns[found[1]], part.event.name
-            text = f"column {name!r}: {found[2]:g} is no whole number, and {event} is for counts"
+            text = f"column {name!r}: {found[2]:g} is not a whole number, and {event} is for counts"
             remedy = "for measurements name another event model, such as gaussian or exponential"
-            remarks.append(Note("count-fraction", text, name, remedy))
-    return remarks
+            notes.append(Note("count-fraction", text, name, remedy))
+    return notes
 
 
 def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:
@@ -124,28 +124,27 @@ class TableSource(Source):
         import pyarrow as pa
 
         fold = [] if folds is None else [self._assign_folds(folds)]
-        held = [*(self.table.column(self._names[name]) for name in columns), *fold]
+        arrays = [*(self.table.column(self._names[name]) for name in columns), *fold]
         names = [*columns, *(["fold"] if fold else [])]
         for start in range(0, self.table.n_rows, size):
-            some = [as_arrow(column[start : start + size]) for column in held]
-            self.rows_read += len(some[0]) if some else 0
-            yield pa.RecordBatch.from_arrays(some, names)
+            pieces = [as_arrow(array[start : start + size]) for array in arrays]
+            self.rows_read += len(pieces[0]) if pieces else 0
+            yield pa.RecordBatch.from_arrays(pieces, names)
 
     def _assign_folds(self, folds: Folds) -> NDArray:
-        """The fold of each row: by its key, or shuffled, put in order of class, and dealt out in turn."""
+        """The fold of each row: by its key, or in turn, class by class, in random order."""
         if folds.rows is not None:
             return folds.rows.fold
         if folds.key_column is not None:
-            return assign_folds_by_key(
-                self.table.column(self._names[folds.key_column]), folds.n, folds.seed, folds.key_column
-            )
+            keys = self.table.column(self._names[folds.key_column])
+            return assign_folds_by_key(keys, folds.n, folds.seed, folds.key_column)
         n = self.table.n_rows
-        keys = [np.random.default_rng(folds.seed).permutation(n)]
+        order = [np.random.default_rng(folds.seed).permutation(n)]
         if folds.label_column is not None:
             column = self.table.column(self._names[folds.label_column])
-            keys.append(Labels.from_values(column).encode(column))
+            order.append(Labels.from_values(column).encode(column))
         fold = np.empty(n, np.min_scalar_type(folds.n))
-        fold[np.lexsort(keys)] = np.arange(n) % folds.n
+        fold[np.lexsort(order)] = np.arange(n) % folds.n
         return fold
 
 

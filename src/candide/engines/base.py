@@ -1,6 +1,6 @@
-"""What every engine is: who opens a source, counts it, and reads its rows to be scored.
+"""The protocol of engines: open a source, count it, and read its rows to be scored.
 
-An engine says some tally kinds itself; what it cannot say is counted from its batches by the array engine
+An engine counts some tally kinds by itself; the others are counted from its batches by the array engine
 (:mod:`candide.engines.counting`). It knows how parts of a plan are encoded, never which event model they serve.
 
 >>> with open_source({"age": [30, 41], "job": ["cook", None]}) as source:
@@ -47,43 +47,39 @@ class FoldsOfRows:
 
 
 class Folds(NamedTuple):
-    """A division of rows into so many folds, drawn by a seed: rows of each value of ``by`` are dealt out in turn.
+    """A division of rows into ``n`` folds, drawn by a seed: rows of each label are assigned to folds in turn.
 
-    So each fold has as many rows of a class as every other, or one more or less, and as many rows in all. With
-    a ``key`` the value of that column says the fold of a row instead
-    (:func:`candide.data.sampling.assign_folds_by_key`), the same whoever counts, and in whatever order rows come: rows
-    that share a key share a fold.
+    So all folds have the same number of rows of a class, or one more or less. With a ``key_column`` a hash of its value
+    determines the fold of a row instead (:func:`candide.data.sampling.assign_folds_by_key`), on every engine and in
+    any order of the rows: rows that share a key share a fold.
     """
 
     n: int
     seed: int = 0
-    label_column: str | None = None  # a column, that of the labels; None for rows of one kind
+    label_column: str | None = None  # None: rows are not stratified
     key_column: str | None = None  # a column of whole numbers or text
-    rows: FoldsOfRows | None = None  # the fold of each row, where that is known already
+    rows: FoldsOfRows | None = None  # the fold of each row, where already assigned
 
 
 class Source(Protocol):
-    """An open source of rows, which may be read again and again. An own one gives ``head`` and ``batches``."""
+    """An open source of rows, which can be read repeatedly. A source must define ``head`` and ``batches``."""
 
     engine: "Engine"
     name: str  # what to call it in messages
-    columns: Mapping[str, str]  # the type of each, in the engine's words
+    columns: Mapping[str, str]  # the type of each, by its name in the engine
     documents: tuple[str, ...] = ()  # columns known to be free text, however short
-    categories: tuple[str, ...] = ()  # columns of numbers that are declared to be categories
-    is_untyped: bool = False  # whether categories are read as text, and what it spells is found out after
+    categories: tuple[str, ...] = ()  # columns of numbers declared to be categories
+    is_untyped: bool = False  # whether categories are read as text and parsed afterwards
     has_order: bool = True  # whether rows come in the same order each time, at least once they are materialised
     takes_folds: bool = False  # whether the fold of each row can be given
     needs_middle: bool = False  # whether moments come from sums around a value near the middle
-    rows_read: int = 0  # so far, of the work that is looked on at
-    passes: int = 1  # over the rows that this work makes
-    n_rows: int | None = None  # there are about so many rows, where that is known without reading them
+    rows_read: int = 0  # so far, for progress
+    passes: int = 1  # over the rows that the work makes
+    n_rows: int | None = None  # about, where known without reading them
     notes: Sequence[Note] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
-    text_formats: Mapping[str, TextFormat] = MappingProxyType({})  # how numbers and dates are, where that is not plain
-
-    spread_values: Mapping[str, Any] = MappingProxyType(
-        {}
-    )  # values from all over, where the first rows do not show them
+    text_formats: Mapping[str, TextFormat] = MappingProxyType({})  # where not plain
+    spread_values: Mapping[str, Any] = MappingProxyType({})  # values from all over, where the first rows hold only 0, 1
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""
@@ -94,7 +90,7 @@ class Source(Protocol):
     def read_head(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
     ) -> tuple[Any, list[Note]]:
-        """The first rows in the types in which all are read from now on, and remarks on these."""
+        """The first rows in the types in which all rows are read from now on, and notes on these."""
         return self.head(n), []
 
     def read_numbers(
@@ -103,7 +99,7 @@ class Source(Protocol):
         text_formats: Mapping[str, TextFormat] | None = None,
         temporal: Mapping[Any, str] = MappingProxyType({}),
     ) -> list[Note]:
-        """Have columns read as numbers from now on, if they are not, as they were spelled before; remarks on these.
+        """Read columns as numbers from now on, in known formats; return notes on these.
 
         ``temporal`` are those that are read as dates, or as times of day and durations.
         """
@@ -114,34 +110,34 @@ class Source(Protocol):
         return temporal_kind_of(self.columns[name])
 
     def original_columns(self, names: Sequence[str]) -> list[tuple[str, Any]]:
-        """Of columns to pass through, the names under which they come word for word, whatever is read as a number.
+        """Names under which columns come as they are written, whatever is read as a number, and their Arrow types.
 
-        With the Arrow type that each has by itself; None where it is the one in which it comes.
+        The type is None where it is the one in which the column comes.
         """
         return [(name, None) for name in names]
 
     def materialise(self) -> None:
-        """Have rows come in the same order each time."""
+        """Make rows come in the same order each time."""
         return
 
     def draw_subset(self, n: int) -> "tuple[Source, float]":
-        """About so many rows, drawn from all and again the same, where whoever holds them can draw; and their share."""
+        """About ``n`` rows drawn from all, the same each time, where the server can draw; and their fraction."""
         return self, 1.0
 
     def with_span(self, span: tuple[int, int] | None) -> "tuple[Source, tuple[int, int] | None]":
-        """The source of rows to be scored, of all or of a span; and the span, unless it has no other rows."""
+        """The source of the rows to be scored, and the span of them to read; None where it has no other rows."""
         return self, span
 
     def start_progress(self) -> None:
-        """Count the rows from now on, for one who looks on."""
+        """Count the rows that are read from now on."""
         self.rows_read, self.passes = 0, 1
 
     def progress(self) -> float:
-        """How far the work is, from 0 to 1; negative where that is not known."""
+        """How far the work is, from 0 to 1; negative where unknown."""
         return min(1.0, self.rows_read / (self.n_rows * self.passes)) if self.n_rows else -1.0
 
     def close(self) -> None:
-        """Let go of whatever is held."""
+        """Release resources."""
         return
 
     def __enter__(self) -> Self:
@@ -153,7 +149,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class LabelledSource:
-    """The rows to count: a source, and which of its columns are label and weight; a fold for each if they are apart."""
+    """The rows to count: a source, its label and weight columns, and folds."""
 
     source: Source
     target: str
@@ -166,7 +162,7 @@ class LabelledSource:
 
     @property
     def extra_columns(self) -> list[str]:
-        """What is read beside the columns of a plan."""
+        """The columns that are read besides those of a plan."""
         return [self.target, *([self.weight] if self.weight else [])]
 
 
@@ -174,25 +170,19 @@ T = TypeVar("T")
 
 
 class Work(Protocol[T]):
-    """What is made of rows where they lie, piece by piece: it goes to them, and what it makes of the pieces adds up.
-
-    An engine whose rows lie in several places sends it there by pickle, and its results come back so.
-    """
+    """A computation over pieces of the rows, whose results combine. A cluster pickles it to where the rows are."""
 
     def __call__(self, batches: Iterable[Any], first: int) -> T:
-        """What a piece makes, read once in batches; its rows are numbered from ``first``, and each has its own number.
-
-        Between the numbers of two pieces there may be a gap.
-        """
+        """The result of a piece, read once in batches; rows are numbered from ``first``, with gaps between pieces."""
         ...
 
     def combine(self, parts: Sequence[T]) -> T:
-        """What pieces make together that follow each other."""
+        """The result of consecutive pieces."""
         ...
 
 
 class BatchScorer(Protocol):
-    """What makes of a batch of rows one of a table, whose Arrow schema is known before."""
+    """Turns a batch of rows into a batch of scores with a known Arrow schema."""
 
     @property
     def schema(self) -> Any: ...
@@ -202,71 +192,69 @@ class BatchScorer(Protocol):
 
 @dataclass(frozen=True)
 class PreparedSource:
-    """A source that has been looked at: the plan, and what the engine should know before it counts."""
+    """A plan for a source, and what the engine should know before it counts."""
 
     plan: Plan
     columns: list[ColumnSchema] = field(default_factory=list)
     many_level_columns: list[str] = field(default_factory=list)  # columns with very many levels
-    middle_values: dict[str, Any] = field(default_factory=dict)  # a value near the middle of each number
-    text_level_columns: list[str] = field(
-        default_factory=list
-    )  # columns whose levels are counted as text, and read after
+    middle_values: dict[str, Any] = field(default_factory=dict)  # a value near the middle of numeric columns
+    text_level_columns: list[str] = field(default_factory=list)  # whose levels are counted as text, parsed afterwards
     notes: list[Note] = field(default_factory=list)
     has_nan: bool = True  # whether numbers are likely to be NaN
-    head: Any = None  # the rows that were looked at, as an Arrow table
-    declared_columns: frozenset[str] = frozenset()  # columns whose event models were asked for
+    head: Any = None  # the first rows, as an Arrow table
+    declared_columns: frozenset[str] = frozenset()  # columns whose event models the user named
 
 
 @dataclass(frozen=True)
 class CountResult:
-    """The censuses of the folds, and how many rows had no label and were passed over."""
+    """The counts of the folds, and how many rows had no label and were skipped."""
 
     fold_counts: list[ModelCounts]
     n_unlabelled: int = 0
 
 
 class Engine(Protocol):
-    """Who counts and who reads. ``counts`` are the tally kinds it says itself."""
+    """Counts and reads sources; ``tally_kinds`` are those it counts by itself."""
 
     name: str
     tally_kinds: frozenset[str]
-    max_columns: int = 400  # of a query: to plan a longer one takes more time than to count its rows
-    max_levels: int = 40  # and columns whose levels it counts
-    max_cells: int = 16  # of a number: a query that looks for one among more is slower than to read the column
+    max_columns: int = 400  # of a query: planning a longer one takes more time than counting
+    max_levels: int = 40  # columns whose levels a query counts
+    max_cells: int = 16  # of a binned number: a query with more is slower than reading the column
 
     def open(self, data: Any, reading: ReadOptions | None = None) -> Source:
-        """Open whatever holds rows."""
+        """Open data as a source."""
         ...
 
     def can_count(self, part: PlanPart) -> bool:
-        """Whether it counts this part itself; else, and where only Python can encode a column, rows come in batches."""
+        """Whether the engine counts this part by itself; if not, its rows are read in batches."""
         if part.spec.kind not in self.tally_kinds or any(encoding.is_python_only for encoding in part.encodings):
             return False
-        return all(one.is_read_as_text or (one.n_levels or 0) <= self.max_cells for one in part.encodings)
+        return all(e.is_read_as_text or (e.n_levels or 0) <= self.max_cells for e in part.encodings)
 
     def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
-        """The parts of a plan that it counts itself; none of a plan too wide for one query, which is read once."""
+        """The parts of a plan that the engine counts by itself; none of a plan too wide for one query."""
         levels = sum(len(part.columns) for part in plan.parts if part.block_kind == "codes")
-        wide = len(plan.columns) > self.max_columns or levels > self.max_levels
-        return [] if wide else [part for part in plan.parts if self.can_count(part)]
+        is_wide = len(plan.columns) > self.max_columns or levels > self.max_levels
+        return [] if is_wide else [part for part in plan.parts if self.can_count(part)]
 
     def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-        """One census a fold (one in all without folds) of a plan whose parts it says."""
+        """The counts of each fold (of all rows without folds), of a plan whose parts it can count."""
         raise NotImplementedError
 
     def gather(self, rows: LabelledSource, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
-        """What work makes of a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows.
+        """The result of work on a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows.
 
-        With ``codes`` the engine may look up the codes of levels itself, as it does of rows to be scored.
+        With ``codes`` the engine may look up the codes of levels itself, as it does for rows to be scored.
         """
         return work(self.score(rows.source, plan, rows.extra_columns, folds=rows.folds, codes=codes).batches, 0)
 
     def scored_table(
         self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "BatchScorer"]
     ) -> Any:
-        """The scored rows as this engine has tables, where they stay with it; None where they come in batches.
+        """The scored rows as a table of the engine, where they stay with it; None where they come in batches.
 
-        ``scoring`` makes, of the Arrow types of the columns to keep, what scores a batch.
+        ``scoring`` makes a scorer of batches from the Arrow types of the columns to keep.
         """
         return None
 
@@ -282,8 +270,8 @@ class Engine(Protocol):
     ) -> Scan:
         """Read rows to be scored: the plan's columns and those to keep, of all rows or of a span of them.
 
-        With ``codes`` the engine may look up the codes of levels, and read numbers from text, itself; else text comes
-        as it is, and an error can name its row.
+        With ``codes`` the engine may look up the codes of levels and parse numbers itself; otherwise text comes as it
+        is, and an error can name its row.
         """
         source, span = source.with_span(span)
         return read_batches(source, plan, keep, folds=folds, span=span)
@@ -292,13 +280,11 @@ class Engine(Protocol):
 def check_columns(
     source: Source, *, target: str | None = None, weight: str | None = None, drop: Sequence[str] = ()
 ) -> None:
-    """Refuse columns that are named, and that the source does not have."""
-    wanted = [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]
-    for what, name in wanted:
+    """Refuse names of columns that the source does not have."""
+    for what, name in [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]:
         if name is not None and name not in source.columns:
-            raise unknown_name_error(
-                what, name, [column for column in source.columns if name == target or column != target]
-            )
+            others = [column for column in source.columns if name == target or column != target]
+            raise unknown_name_error(what, name, others)
 
 
 _ENGINES = {  # name -> module and class, imported at first use
@@ -316,8 +302,8 @@ def get_engine(name: str) -> Engine:
 
 
 def find_engine(data: Any) -> Engine:
-    """Who opens some data: a table in memory the array engine; an address the engine that it names; a data frame of
-    Spark Spark; files, queries, other frames and relations DuckDB.
+    """The engine for some data: arrays for a table in memory, that of an address, Spark for its data frames, and
+    DuckDB for files, queries, other frames and relations.
 
     >>> find_engine("rows.csv").name, find_engine(Table.from_data({"x": [1.0]})).name
     ('duckdb', 'arrays')
@@ -330,7 +316,7 @@ def find_engine(data: Any) -> Engine:
 
 
 def open_source(data: Any, reading: ReadOptions | None = None) -> AbstractContextManager[Source]:
-    """Open some data by the engine that knows it; a source that is open already is used, and left open."""
+    """Open data by its engine; a source that is open already is used, and left open."""
     check_address_space()
     is_open = hasattr(data, "engine") and hasattr(data, "batches")
     return nullcontext(data) if is_open else find_engine(data).open(data, reading)

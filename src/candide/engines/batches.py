@@ -1,7 +1,7 @@
-"""Batches: rows on their way to a model, in Arrow record batches of one layout, whichever engine reads them.
+"""Rows in Arrow record batches of one layout, whichever engine reads them.
 
-Of every part of the plan, in order, each column is ``f0``, ``f1``, ..., or ``code0``, ... where the engine has looked
-up its levels; then come the columns to keep, ``k0``, ``k1``, ..., and the ``fold`` of each row if it is asked for. A
+The columns of every part of the plan, in order, are ``f0``, ``f1``, ..., or ``code0``, ... where the engine has looked
+up their levels; then come the columns to keep, ``k0``, ``k1``, ..., and the ``fold`` of each row if there are folds. A
 column that the source lacks is missing in every row.
 
 >>> from candide.engines.base import open_source
@@ -55,7 +55,7 @@ def batch_size(plan: Plan) -> int:
 
 
 def split_batches(batches: Iterable[Any], n_classes: int, max_values: int = _MAX_BATCH_VALUES) -> Iterator[Any]:
-    """Batches cut so that a number for each row and class does not take much room.
+    """Batches cut so that a number for each row and class takes little memory.
 
     >>> import pyarrow as pa
     >>> batch = pa.RecordBatch.from_pydict({"x": [1.0, 2.0, 3.0]})
@@ -77,9 +77,9 @@ def is_read_as_text(part: PlanPart) -> bool:
 
 
 def number_columns(plan: Plan, text_formats: Collection[str] = ()) -> list[str]:
-    """The columns that a plan reads as numbers, and those whose text is known to spell numbers (``spelled``)."""
-    each = ((str(part.columns[j]), part.encodings[j].is_read_as_text) for part, j in iterate_columns(plan))
-    return list(dict.fromkeys(name for name, as_written in each if not as_written or name in text_formats))
+    """The columns that a plan reads as numbers, and those with a known text format."""
+    columns = ((str(part.columns[j]), part.encodings[j].is_read_as_text) for part, j in iterate_columns(plan))
+    return list(dict.fromkeys(name for name, is_text in columns if not is_text or name in text_formats))
 
 
 def make_blocks(plan: Plan, batch: Any) -> list[Block]:
@@ -104,25 +104,23 @@ def read_batches(
     """Rows of a source in this layout, from the batches that every source gives."""
     import pyarrow as pa
 
-    there = [name for name in dict.fromkeys([*map(str, plan.columns), *keep]) if name in source.columns]
-    wanted = [str(part.columns[j]) for part, j in iterate_columns(plan)]
-    text = [part.block_kind == "documents" for part, _ in iterate_columns(plan)]
+    present = [name for name in dict.fromkeys([*map(str, plan.columns), *keep]) if name in source.columns]
 
     def laid_out(batch: Any) -> Any:
-        columns = dict(zip(there, batch.columns, strict=False))
+        columns = dict(zip(present, batch.columns, strict=False))
         out = {}
-        for i, name in enumerate(wanted):
-            absent = pa.string() if text[i] else pa.float64()
-            out[f"f{i}"] = columns[name] if name in columns else pa.nulls(batch.num_rows, absent)
+        for i, (part, j) in enumerate(iterate_columns(plan)):
+            name, kind = str(part.columns[j]), pa.string() if part.block_kind == "documents" else pa.float64()
+            out[f"f{i}"] = columns[name] if name in columns else pa.nulls(batch.num_rows, kind)
         out |= {f"k{i}": columns[name] for i, name in enumerate(keep)}
         return pa.RecordBatch.from_pydict(out | ({"fold": batch.columns[-1]} if folds else {}))
 
-    found = source.batches(there, batch_size(plan), folds)
-    laid = map(laid_out, found if span is None else _slice_rows(found, *span))
-    first = next(laid, None)
+    batches = source.batches(present, batch_size(plan), folds)
+    batches = map(laid_out, batches if span is None else _slice_rows(batches, *span))
+    first = next(batches, None)
     if first is None:
-        first = laid_out(pa.RecordBatch.from_pydict({n: source.head(0).column(n).combine_chunks() for n in there}))
-    return Scan(first.schema, chain([first], laid))
+        first = laid_out(pa.RecordBatch.from_pydict({n: source.head(0).column(n).combine_chunks() for n in present}))
+    return Scan(first.schema, chain([first], batches))
 
 
 def _slice_rows(batches: Any, start: int, n: int) -> Iterator[Any]:

@@ -138,7 +138,7 @@ def draw_source_rows(
     >>> drawn.table.column_names, drawn.table["row"].to_pylist()
     (['f0', 'k0', 'row'], [144, 432, 952])
     """
-    distinct = DistinctDrawing.of(plan, max_rows, seed, max_text_bytes)
+    distinct = DistinctDrawing.from_plan(plan, max_rows, seed, max_text_bytes)
     sampler = SourceSampler(rows.weight, max_rows, seed, max_text_bytes, distinct, min_class_rows)
     n = max(_OVERSAMPLING * max_rows, LIMITS.searched_rows if min_class_rows else 0)
     source, fraction = (rows.source, 1.0) if rows.folds else rows.source.draw_subset(n)

@@ -48,7 +48,9 @@ def keep_copies_together(
     is_whole = sample.n_pooled is None and not sample.is_part
     if not rows.source.takes_folds or not (is_whole or copied >= _MOSTLY_COPIED * repeated):
         return folds, [_divided_note(copied / total)]
-    identities = rows.source.engine.gather(replace(rows, folds=None), plan, _Identities(DistinctDrawing.of(plan)))
+    identities = rows.source.engine.gather(
+        replace(rows, folds=None), plan, _Identities(DistinctDrawing.from_plan(plan))
+    )
     if len(identities) > _MAX_ROWS:
         return folds, [_divided_note(copied / total)]
     if is_whole:
