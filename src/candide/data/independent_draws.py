@@ -303,11 +303,11 @@ def _parents(columns: Sequence[CodedColumn], y: Codes, n: Floats) -> list[int]:
     out, reached = [-1] * len(columns), set[int]()
     few = [j for j, one in enumerate(columns) if int(one.code.max(initial=0)) < _SOME_VALUES]
     excess = {(i, j): _dependence(columns[i].code, columns[j].code, y, n) for i in few for j in few if i < j}
-    excess |= {(j, i): nats for (i, j), nats in excess.items()}
+    excess |= {(j, i): gain for (i, j), gain in excess.items()}
     while len(reached) < len(few):
-        edges = [(nats, i, j) for (i, j), nats in excess.items() if i in reached and j not in reached]
-        nats, parent, child = max(edges, default=(0.0, -1, -1))
-        if nats > 0.0:
+        edges = [(gain, i, j) for (i, j), gain in excess.items() if i in reached and j not in reached]
+        gain, parent, child = max(edges, default=(0.0, -1, -1))
+        if gain > 0.0:
             out[child] = parent
         else:  # the root of another tree
             child = next(j for j in few if j not in reached)

@@ -10,7 +10,7 @@ None, NaN and their like are absent: code -1. A value outside the set gets the c
 >>> both.values, mine.tolist(), theirs.tolist()
 (('ant', 'bee', 'cat'), [0, 2], [1, 2])
 
-A label is known because it was met, or because somebody declared it, and then it stays though nothing of it is left.
+A label is known because it occurs, or because it is declared; then it stays though no row has it.
 
 >>> both.declare(["cat"]).retain(np.array([False, True, False])).values
 ('bee', 'cat')
@@ -40,14 +40,14 @@ class Labels:
     """Distinct values in a fixed order, some of them declared; equal when both agree."""
 
     values: tuple[Any, ...]
-    declared: frozenset[Any] = frozenset()  # of the values: known whether or not they are met
+    declared: frozenset[Any] = frozenset()  # values that stay known though no row has them
 
     @classmethod
     def from_values(cls, column: Any) -> "Labels":
         """The distinct values present in an array, a series, an Arrow array or any iterable."""
         values = _distinct(as_column(column))
-        alike = set(map(type, values)) in ({str}, {int}, {float})  # as they nearly always are, and then far quicker
-        return cls(tuple(sorted(values, key=None if alike else sort_key)))
+        is_uniform = set(map(type, values)) in ({str}, {int}, {float})  # nearly always, and far quicker
+        return cls(tuple(sorted(values, key=None if is_uniform else sort_key)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,13 +57,13 @@ class Labels:
         return Labels(self.values, self.declared | frozenset(self.values if values is None else values))
 
     def retained_mask(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which labels stay known where only some are met: these, and those declared."""
+        """Which labels stay known where only some are seen: these, and those declared."""
         if not self.declared:
             return seen
         return seen | np.fromiter((v in self.declared for v in self.values), bool, len(self))
 
     def retain(self, seen: NDArray[np.bool_]) -> "Labels":
-        """The labels that stay known where only some are met."""
+        """The labels that stay known where only some are seen."""
         stays = self.retained_mask(seen)
         return self if stays.all() else Labels(tuple(compress(self.values, stays)), self.declared)
 
@@ -79,21 +79,21 @@ class Labels:
 
     @cached_property
     def typed_codes(self) -> dict[Any, int]:
-        """The codes of the values that are no text, dates as their midnights."""
+        """The codes of the values that are not text, dates as their midnights."""
         return {to_timestamp(v): i for i, v in enumerate(self.values) if not isinstance(v, str)}
 
     @cached_property
     def text_codes(self) -> dict[tuple[bool, Any], int | None]:
-        """The codes of the texts that spell a number, a date, ... by whether that is a truth, and what it is.
+        """The codes of texts by the value they can be parsed to, and whether it is a boolean.
 
-        None where several texts spell the same.
+        None where several texts have the same value.
         """
         out: dict[tuple[bool, Any], int | None] = {}
         words = parse_booleans(text for text in self.values if isinstance(text, str))
         for code, text in enumerate(self.values):
-            means = to_timestamp(words.get(text, parse_value(text))) if isinstance(text, str) else None
-            if means is not None:
-                key = isinstance(means, bool), means
+            value = to_timestamp(words.get(text, parse_value(text))) if isinstance(text, str) else None
+            if value is not None:
+                key = isinstance(value, bool), value
                 out[key] = None if key in out else code
         return out
 
@@ -122,7 +122,7 @@ class Labels:
         if column.dtype.kind == "f":
             return self._encode_floats(column)
         values, index, unseen = _scalars(column), self.index, len(self)
-        if set(map(type, values)) == {str}:  # as they nearly always are: nothing absent, nothing in another spelling
+        if set(map(type, values)) == {str}:  # nearly always: nothing absent, nothing to convert
             return np.fromiter((index.get(v, unseen) for v in values), np.intp, len(values))
         codes = {v: -1 if is_absent(v) else index.get(to_plain_value(v), unseen) for v in _hashable_set(values)}
         return np.fromiter(map(codes.__getitem__, values), np.intp, len(values))
@@ -199,7 +199,7 @@ def _distinct(column: Any) -> Iterable[Any]:
     if is_arrow(column):
         values, place = _code_arrow(column)
         used = np.bincount(place + 1, minlength=len(values) + 1)[1:] > 0
-        return {to_plain_value(v) for v, met in zip(values, used, strict=True) if met and not is_absent(v)}
+        return {to_plain_value(v) for v, is_used in zip(values, used, strict=True) if is_used and not is_absent(v)}
     kind = column.dtype.kind
     if kind == "b":
         return [bool(v) for v in _distinct_integers(column.view(np.uint8))]
@@ -207,8 +207,10 @@ def _distinct(column: Any) -> Iterable[Any]:
         return _distinct_integers(column)
     if kind == "f":
         return _distinct_floats(column)
-    met = _hashable_set(_scalars(column))
-    return met if set(map(type, met)) == {str} else {to_plain_value(v) for v in met if not is_absent(v)}
+    distinct = _hashable_set(_scalars(column))
+    if set(map(type, distinct)) == {str}:
+        return distinct
+    return {to_plain_value(v) for v in distinct if not is_absent(v)}
 
 
 def _distinct_integers(column: NDArray) -> list[int]:

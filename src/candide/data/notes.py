@@ -38,18 +38,15 @@ class Note:
 
 
 class DataWarning(UserWarning):
-    """A remark, where it is told by a warning; ``remark`` has its parts.
+    """A note as a warning. The message names parameters of Python, not options of the command line."""
 
-    The message names parameters of Python, not options of the command line.
-    """
-
-    def __init__(self, remark: Note):
-        super().__init__(replace_options_with_parameters(str(remark)))
-        self.note = remark
+    def __init__(self, note: Note):
+        super().__init__(replace_options_with_parameters(str(note)))
+        self.note = note
 
 
 def replace_options_with_parameters(text: str) -> str:
-    """A sentence with the parameters that it names beside options of the command line, and without these.
+    """A sentence with the parameters in parentheses in the place of options of the command line.
 
     >>> replace_options_with_parameters(
     ...     "leave it out: --drop 'a b' (drop=[...]), or pass --event zip=categorical (events={...})"
@@ -73,21 +70,20 @@ def _option_to_parameter(match: re.Match[str]) -> str:
 
 
 def issue_warnings(notes: Iterable[Note], stacklevel: int = 2) -> None:
-    """Tell remarks by warnings, at the line of whoever called the caller, or called scikit-learn to call it.
+    """Issue notes as warnings, at the line of the user's code.
 
-    A remark of one kind on the same columns comes once for that line, however many models are fitted there: those of
-    cross-validation have nearly the same to say. In a notebook it comes again when the cell is run again. A filter that
-    asks for all warnings gets them all.
+    A note of one kind on the same columns comes once for that line, however many models are fitted there, as in
+    cross-validation. In a notebook it comes again when the cell is run again. A filter "always" gets all of them.
     """
     frame = _caller(sys._getframe(stacklevel))
     place, cell = (frame.f_code.co_filename, frame.f_lineno), _notebook_cell(frame)
-    for remark in notes:
-        warning, key = DataWarning(remark), (*place, cell, remark.code, remark.column, remark.columns)
+    for note in notes:
+        warning, key = DataWarning(note), (*place, cell, note.code, note.column, note.columns)
         if _filter_action(str(warning), *place) in _ONCE_ACTIONS:
             if key in _issued_warnings:
                 continue
             _issued_warnings.add(key)
-        registry: dict[Any, Any] = {}  # not that of the module: it would take the warning for one that was given
+        registry: dict[Any, Any] = {}  # not that of the module, which would suppress it
         warnings.warn_explicit(warning, DataWarning, *place, registry=registry)
 
 

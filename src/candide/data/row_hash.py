@@ -159,8 +159,8 @@ def _hash_text(values: Any) -> Hashes:
     first = letters[np.minimum(starts[:-1], max(0, len(letters) - 1))] if len(letters) else np.zeros(n, np.uint8)
     perhaps = np.flatnonzero((size > 0) & (size < 40) & (((first >= 48) & (first <= 57)) | (first == 45)))
     if len(perhaps):
-        spelled = perhaps[arrow_numbers(pc.match_substring_regex(values.take(arrow_indices(perhaps)), _PLAIN))]
-        out[spelled] = _hash_numbers(arrow_numbers(values.take(arrow_indices(spelled)).cast(pa.float64())))
+        numeric = perhaps[arrow_numbers(pc.match_substring_regex(values.take(arrow_indices(perhaps)), _PLAIN))]
+        out[numeric] = _hash_numbers(arrow_numbers(values.take(arrow_indices(numeric)).cast(pa.float64())))
     if values.null_count:
         out[arrow_numbers(values.is_null())] = _MISSING
     return out

@@ -137,5 +137,5 @@ def has_declared_levels(column: Any) -> bool:
 
 def _parse_column(column: Any, how: TextFormat, kind: str) -> NDArray:
     values = column.to_pylist() if is_arrow(column) else column.tolist()
-    met = {text: parse_text_value(text, how, kind) for text in values if isinstance(text, str)}
-    return np.array([met[each] if isinstance(each, str) else each for each in values], object)
+    parsed = {text: parse_text_value(text, how, kind) for text in values if isinstance(text, str)}
+    return np.array([parsed[value] if isinstance(value, str) else value for value in values], object)

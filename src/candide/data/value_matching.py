@@ -1,4 +1,4 @@
-"""Matching: one source has a value as 1, another as "1". What is read later means the same as what was counted before.
+"""Match values across sources: one has a value as 1, another as "1". Later rows mean the same as the rows fitted.
 
 A value is the level that equals it. Where there is none, text is the number, truth, date, time of day or duration that
 it spells, if that is a level; and such a value is the text that spells it, if one does. Text and text are the same only
@@ -88,8 +88,8 @@ def match_values(values: Iterable[Any], known_labels: Labels) -> list[Any]:
 def rewrite_as_known(column: Any, known_labels: Labels) -> NDArray:
     """The values of a column as known labels are written, None where absent: an array of objects."""
     column = as_column(column)
-    met = Labels.from_values(column)
-    return _objects([*match_values(met.values, known_labels), None])[met.encode(column)]
+    labels = Labels.from_values(column)
+    return _objects([*match_values(labels.values, known_labels), None])[labels.encode(column)]
 
 
 def match_labels(labels: Labels, known_labels: Labels) -> tuple[Labels, NDArray[np.intp]]:

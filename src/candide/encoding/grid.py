@@ -100,8 +100,8 @@ class Grid(Encoding):
         right = is_right_skewed(distinct, n)
         below, above = distinct[:-1], distinct[1:]
         if len(distinct) > self.cells:
-            shares, wanted = np.cumsum(n)[:-1] / n.sum(), np.arange(1, self.cells) / self.cells
-            last = np.unique(nearest_indices(shares, wanted, prefer_low=right))
+            proportions, quantiles = np.cumsum(n)[:-1] / n.sum(), np.arange(1, self.cells) / self.cells
+            last = np.unique(nearest_indices(proportions, quantiles, prefer_low=right))
             below, above = below[last], above[last]
         middle = below / 2 + above / 2
         if (distinct == np.floor(distinct)).all():
@@ -171,10 +171,10 @@ class Grid(Encoding):
         if not self.edges:
             return () if self.edges is None else ("any",)
         halves = np.diff(np.array(self.edges) / 2, prepend=-np.inf, append=np.inf)
-        rooms = np.minimum(halves[:-1], halves[1:]).tolist()
+        tolerances = np.minimum(halves[:-1], halves[1:]).tolist()
         shown = [str(formatting.date_from_days(edge)) for edge in self.edges] if dates else []
         if len(set(shown)) < len(self.edges):
-            shown = [_format_edge(edge, room) for edge, room in zip(self.edges, rooms, strict=True)]
+            shown = [_format_edge(edge, tolerance) for edge, tolerance in zip(self.edges, tolerances, strict=True)]
         between = (f"{a} to {b}" for a, b in pairwise(shown))
         return (f"<= {shown[0]}", *between, f"> {shown[-1]}")
 

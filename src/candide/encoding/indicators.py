@@ -53,8 +53,9 @@ class Indicators(Encoding):
         code = known.encode(column)
         n = np.bincount(code[code >= 0], None if weight is None else weight[code >= 0], len(known))
         chosen = np.sort(np.argsort(-n, kind="stable")[1:max_levels])
-        shares = np.minimum(n[chosen] / max(1e-300, len(code) if weight is None else float(weight.sum())), 1.0)
-        return cls(tuple(known.values[i] for i in chosen), tuple(shares.tolist()))
+        total = len(code) if weight is None else float(weight.sum())
+        proportions = np.minimum(n[chosen] / max(1e-300, total), 1.0)
+        return cls(tuple(known.values[i] for i in chosen), tuple(proportions.tolist()))
 
     def read(self, column: Any) -> Floats:
         """(row, level); a value is the same level however it is written."""
@@ -62,8 +63,8 @@ class Indicators(Encoding):
         yes, no = self._scores
         out = np.empty((len(code), len(no)), order="F")
         out[:] = no
-        met = np.flatnonzero((code >= 0) & (code < len(no)))
-        out[met, code[met]] = yes[code[met]]
+        seen = np.flatnonzero((code >= 0) & (code < len(no)))
+        out[seen, code[seen]] = yes[code[seen]]
         out[np.flatnonzero(code < 0)] = 0.0
         return out
 

@@ -204,13 +204,13 @@ class _Part:
 
     def _is_ambiguous(self) -> bool:
         """Whether two ways through the same characters part and meet again (Weber and Seidl 1991)."""
-        waiting, met = [pair for some in self.next for pair in combinations(some, 2)], set[tuple[int, int]]()
+        waiting, visited = [pair for some in self.next for pair in combinations(some, 2)], set[tuple[int, int]]()
         while waiting:
             a, b = waiting.pop()
-            if self.at[a] & self.at[b] and (a, b) not in met:
+            if self.at[a] & self.at[b] and (a, b) not in visited:
                 if a == b:
                     return True
-                met.add((a, b))
+                visited.add((a, b))
                 waiting += product(self.next[a], self.next[b])
         return False
 

@@ -27,7 +27,7 @@ from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.kernels import text as kernel
 from candide.kernels import threads
 from candide.kernels.text_reference import BINARY, PLAIN, SUBLINEAR, split_keys
-from candide.kernels.text_reference import TokenKernel as Twin
+from candide.kernels.text_reference import TokenKernel as ReferenceKernel
 
 COUNT_MODES = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}
 ANALYZERS = ("word", "char", "char_wb")  # what a term is a run of: words, characters, characters within a word
@@ -209,7 +209,7 @@ def _prepare_kernel(documents: Documents, tokens: Tokens, role: str, signs: bool
         return _compiled(tokens, role, signs), tuple(view), keep
     texts = (documents.text(row, tokens.errors) for row in range(len(documents)))
     keys = [None if t is None else [w.encode("utf-8", "surrogatepass") for w in tokenize(t, tokens)] for t in texts]
-    return Twin(bits=tokens.bits, signs=signs), (keys,), None
+    return ReferenceKernel(bits=tokens.bits, signs=signs), (keys,), None
 
 
 def count_tokens(

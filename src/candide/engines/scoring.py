@@ -1,4 +1,4 @@
-"""Scoring: the rows of an open source under a model, and against their labels where these are known.
+"""Score the rows of an open source, and compare them with their labels where these are known.
 
 >>> from candide.demo import garden, garden_rows
 >>> from candide.engines.base import open_source
@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import formatting
-from candide.data import notes as remarks
 from candide.data import value_matching
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.blocks import Floats
 from candide.data.labels import Labels, has_label
-from candide.data.notes import Note, left_out_notes
+from candide.data.notes import Note, issue_warnings, left_out_notes
 from candide.data.text_formats import TextFormat
 from candide.engines.base import LabelledSource, Source, check_columns
 from candide.engines.batches import check_temporal, make_blocks, number_columns, split_batches
@@ -54,11 +53,9 @@ class InputFormat(Protocol):
 def prepare_to_score(
     source: Source, plan: Plan, model: InputFormat, target: str | None = None, stacklevel: int = 3
 ) -> list[Note]:
-    """Have a source's numbers read, and see that it has the plan's columns: an error if none, a warning if not all.
+    """Set how a source's numbers are read, and check that it has the plan's columns; return the notes warned of.
 
-    A column of other values in the place of dates or times is an error. ``target`` is that of the model if not given.
-
-    What was warned of is given back, for those who show it elsewhere.
+    It is an error if it has none of the columns, or other values in the place of dates or times.
     """
     formats, used = model.text_formats, set(plan.columns)
     temporal = {name: kind for name, kind in model.temporal.items() if name in used}
@@ -68,35 +65,33 @@ def prepare_to_score(
         *compare_columns(source.name, source.columns, plan.columns, [target or model.target]),
     ]
     check_temporal(source, temporal, formats)
-    remarks.issue_warnings(notes, stacklevel)
+    issue_warnings(notes, stacklevel)
     return notes
 
 
 def score_batch(fitted: FittedModel, batch: Any, unseen_values: UnseenValues) -> tuple[Floats, Floats]:
-    """log p(class | x) and log p(x) of the rows of a batch; ``strangers`` takes note of values never met."""
+    """log p(class | x) and log p(x) of the rows of a batch; ``unseen_values`` records values new to the model."""
     rows = make_blocks(fitted.plan, batch)
     unseen_values.observe(rows)
     return score_blocks(fitted.plan, fitted.model, rows)
 
 
 def score_blocks(plan: Plan, model: Model, rows: list[Any]) -> tuple[Floats, Floats]:
-    """The same of rows in blocks; an infinite value is an error that names its column."""
+    """The same for rows in blocks; an infinite value is an error that names its column."""
     return apply_model(Model.score_blocks, model, [part.columns for part in plan.parts], rows)
 
 
 @dataclass
 class SkippedRows:
-    """Rows that were left out, for they have no label or one that the model does not know: one rule for all sources."""
+    """Rows that were left out because they have no label, or one that is not a class of the model."""
 
-    labels: Labels  # that the model knows
+    labels: Labels  # classes of the model
     n_missing: int = 0
     n_unknown: int = 0
-    unknown_labels: set[Any] = field(default_factory=set)  # some labels that it does not know
-    unseen_values: UnseenValues | None = None  # values that it does not know
-    n_rows: int = 0  # that were looked at
-    kept_rows: NDArray[np.intp] = field(
-        default_factory=lambda: np.empty(0, np.intp)
-    )  # of the last batch, from 0 in all
+    unknown_labels: set[Any] = field(default_factory=set)  # examples
+    unseen_values: UnseenValues | None = None  # in columns
+    n_rows: int = 0  # that were read
+    kept_rows: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))  # of the last batch
 
     def add(self, truth: "TrueClasses") -> None:
         self.kept_rows = self.n_rows + np.flatnonzero(truth.is_known)
@@ -106,7 +101,7 @@ class SkippedRows:
         self.unknown_labels.update(truth.unknown_labels)
 
     def merge(self, other: "SkippedRows") -> None:
-        """Add what another has left out of rows that follow."""
+        """Add the skipped rows of a later piece."""
         self.n_rows += other.n_rows
         self.n_missing += other.n_missing
         self.n_unknown += other.n_unknown
@@ -115,25 +110,25 @@ class SkippedRows:
             self.unseen_values.add(other.unseen_values)
 
     def warn(self, target: str, stacklevel: int = 2) -> None:
-        """Warn of them, and of columns of values that the model does not know, once all rows have been read."""
-        remarks.issue_warnings(self.notes(target), stacklevel + 1)
+        """Warn of them, and of unseen values, once all rows have been read."""
+        issue_warnings(self.notes(target), stacklevel + 1)
 
     def notes(self, target: str) -> list[Note]:
-        """What there is to say of them."""
-        met = sorted(map(str, self.unknown_labels))
-        near = [(name, close) for name in met[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)]
+        """Notes on skipped rows and unseen values."""
+        labels = sorted(map(str, self.unknown_labels))
+        near = [
+            (name, close) for name in labels[:3] for close in get_close_matches(name, map(str, self.labels.values), 1)
+        ]
         hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
         notes = left_out_notes(self.n_missing, f"no value of {target!r}", target)
-        strange = f"a label the model does not know ({formatting.format_list(met, 3)})"
-        notes += [
-            replace(one, code="label-unknown", remedy=hint) for one in left_out_notes(self.n_unknown, strange, target)
-        ]
+        unknown = left_out_notes(self.n_unknown, f"an unknown label ({formatting.format_list(labels, 3)})", target)
+        notes += [replace(note, code="label-unknown", remedy=hint) for note in unknown]
         return notes + (self.unseen_values.notes() if self.unseen_values else [])
 
 
 @dataclass
 class LabelledResults(Generic[T]):
-    """What came of each batch of rows that have a label, and which rows were left out."""
+    """The result of each batch of labelled rows, and the rows that were left out."""
 
     results: Iterator[T]
     skipped_rows: SkippedRows
@@ -141,7 +136,7 @@ class LabelledResults(Generic[T]):
 
 
 class LabelledTotal(NamedTuple, Generic[T]):
-    """What all rows that have a label give together, None where there is none, and which rows were left out."""
+    """The total of all labelled rows, None where there are none, and the rows that were left out."""
 
     total: T | None
     skipped_rows: SkippedRows
@@ -152,47 +147,47 @@ def score_labelled(
 ) -> LabelledResults[T]:
     """Score the rows of a source against their labels: ``work`` on each batch, on threads, results in order.
 
-    Rows without a label, and with one that the model does not know, are left out, and counted; an error if all are.
+    Rows without a label, or with an unknown one, are left out and counted; it is an error if all are.
     """
     check_columns(source, target=target, weight=weight)
-    told = prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
+    source_notes = prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
     scan = source.engine.score(source, fitted.plan, [target, *([weight] if weight else [])])
-    tallying = LabelledScorer(fitted, work, weight)
+    scorer = LabelledScorer(fitted, work, weight)
 
     def results() -> Iterator[T]:
-        some = False
-        for result in tallying.score_batches(scan.batches, out.skipped_rows):
-            some = True
+        has_rows = False
+        for result in scorer.score_batches(scan.batches, out.skipped_rows):
+            has_rows = True
             yield result
-        if not some:
+        if not has_rows:
             raise no_label_error(source, fitted, target)
 
-    out = LabelledResults(results(), tallying.make_skipped_rows(), told)
+    out = LabelledResults(results(), scorer.make_skipped_rows(), source_notes)
     return out
 
 
 def sum_labelled(
     source: Source, fitted: FittedModel, target: str, work: BatchFunction[T], weight: str | None = None
 ) -> LabelledTotal[T]:
-    """The same where the rows lie, and the sum of what ``work`` makes of them."""
+    """The same where the rows are, and the sum of the results."""
     check_columns(source, target=target, weight=weight)
     prepare_to_score(source, fitted.plan, fitted, target, stacklevel=4)
-    rows, tallying = LabelledSource(source, target, weight), LabelledScorer(fitted, work, weight)
-    found = source.engine.gather(rows, fitted.plan, tallying, codes=True)
-    if found.total is None:
+    rows, scorer = LabelledSource(source, target, weight), LabelledScorer(fitted, work, weight)
+    result = source.engine.gather(rows, fitted.plan, scorer, codes=True)
+    if result.total is None:
         raise no_label_error(source, fitted, target)
-    return found
+    return result
 
 
 def no_label_error(source: Source, fitted: FittedModel, target: str) -> UnlabelledError:
-    """The error where no row can be judged."""
+    """The error where no row has a known label."""
     what = f"no row of {source.name} has a label the model knows, {formatting.format_list(fitted.labels.values)}"
     return UnlabelledError(what, column=target, remedy=f"pass rows whose {target!r} is known")
 
 
 @dataclass(frozen=True)
 class LabelledScorer(Generic[T]):
-    """Batches scored against their labels on threads; what some rows give adds to what others give."""
+    """Scores labelled batches on threads; results add."""
 
     fitted: FittedModel
     work: BatchFunction[T]
@@ -212,10 +207,10 @@ class LabelledScorer(Generic[T]):
         return SkippedRows(self.fitted.labels, unseen_values=UnseenValues(self.fitted.plan))
 
     def score_batches(self, batches: Iterable[Any], skipped_rows: SkippedRows) -> Iterator[T]:
-        """What comes of each batch, in order; ``left_out`` takes note of the rows passed over."""
+        """The result of each batch, in order; rows that are left out are added to ``skipped_rows``."""
         assert skipped_rows.unseen_values is not None
-        one = partial(self._batch, unseen_values=skipped_rows.unseen_values)
-        for truth, result in threads.map_ahead(one, split_batches(batches, len(self.fitted.labels))):
+        score = partial(self._batch, unseen_values=skipped_rows.unseen_values)
+        for truth, result in threads.map_ahead(score, split_batches(batches, len(self.fitted.labels))):
             skipped_rows.add(truth)
             if result is not None:
                 yield result
@@ -239,7 +234,7 @@ def _sum_results(results: Iterable[T]) -> T | None:
 
 @dataclass(frozen=True)
 class TrueClasses:
-    """The labels of a batch as class codes, however they are spelled, and the weights of its rows."""
+    """The labels of a batch as class codes, however they are written, and the weights of its rows."""
 
     codes: NDArray[np.intp]
     n_classes: int
@@ -249,9 +244,8 @@ class TrueClasses:
     @classmethod
     def from_batch(cls, labels: Labels, batch: Any, weight: str | None = None) -> "TrueClasses":
         """Of a batch that keeps the label first, and then the weight."""
-        return cls.from_column(
-            labels, batch.column("k0"), None if weight is None else parse_row_weights(weight, batch.column("k1"))
-        )
+        w = None if weight is None else parse_row_weights(weight, batch.column("k1"))
+        return cls.from_column(labels, batch.column("k0"), w)
 
     @classmethod
     def from_column(cls, labels: Labels, column: Any, w: Floats | None = None) -> "TrueClasses":
@@ -260,8 +254,8 @@ class TrueClasses:
         unknown = codes == len(labels)
         if unknown.any():  # a model fitted on arrays may know empty text as a class
             codes = np.where(unknown & ~arrow_numbers(has_label(column)), -1, codes)
-        strange = np.flatnonzero(codes == len(labels))[:3]
-        return cls(codes, len(labels), w, tuple(column.take(strange).to_pylist()))
+        examples = np.flatnonzero(codes == len(labels))[:3]
+        return cls(codes, len(labels), w, tuple(column.take(examples).to_pylist()))
 
     @property
     def is_known(self) -> NDArray[np.bool_]:

@@ -139,8 +139,8 @@ def _preamble_notes(lines: list[bytes]) -> list[Note]:
     if not texts:
         return []
     one = len(texts) == 1
-    told = f"{formatting.format_count(len(texts), 'line')} above the header {'is' if one else 'are'} left out: "
-    return [Note("lines-above", told + formatting.format_list([text[:40] for text in texts], 3))]
+    text = f"{formatting.format_count(len(texts), 'line')} above the header {'is' if one else 'are'} left out: "
+    return [Note("lines-above", text + formatting.format_list([text[:40] for text in texts], 3))]
 
 
 def _file_format(path: str) -> str:

@@ -1,9 +1,9 @@
-"""Encodings: text files as DuckDB reads them, which is in UTF-8, plain or packed in a way it knows.
+"""Convert text files to UTF-8, plain or compressed, as DuckDB reads them.
 
-Any encoding that Python knows may be said. Where none is, the mark at the beginning of a file tells, or its bytes do:
-they are UTF-8, or UTF-16 without a mark; else they are taken for cp1252 (Western European), with a remark, unless they
-cannot be that. Files that were joined may mix UTF-8 and cp1252, so this is decided line by line, and the remark names
-the lines. A file in another encoding is spooled in UTF-8, a piece at a time, so memory does not grow with it.
+The user may declare any encoding that Python knows. Otherwise the byte order mark decides, or the bytes: they are
+UTF-8, or UTF-16 without a mark; else cp1252 (Western European) is assumed, with a note, unless the bytes exclude it.
+Files that were joined may mix UTF-8 and cp1252, so this is decided line by line, and the note names the lines. A file
+in another encoding is rewritten in UTF-8, a piece at a time, so memory does not grow with it.
 
 >>> (
 ...     guess_encoding(["größe".encode()]),
@@ -57,7 +57,7 @@ class EncodingGuess:
 
 @dataclass
 class Utf8Files:
-    """Files that DuckDB can read, what is to be said of them, and the encoding of the first that was not UTF-8."""
+    """Files that DuckDB can read, notes on them, and the encoding of the first that was not UTF-8."""
 
     files: tuple[str, ...]
     notes: list[Note] = field(default_factory=list)
@@ -66,16 +66,16 @@ class Utf8Files:
 
 def convert_to_utf8(files: tuple[str, ...], reading: ReadOptions, name: str, folder: Callable[[], Path]) -> Utf8Files:
     """Text files (paths, or a glob) that can be read in UTF-8; those that cannot are spooled into the folder."""
-    said = None if reading.encoding is None else _canonical_encoding(reading.encoding)
+    declared = None if reading.encoding is None else _canonical_encoding(reading.encoding)
     out = Utf8Files(files)
     each = [path for file in files for path in matching_files(file)]
-    if said == "utf-8" and reading.errors == "strict" and not any(map(_is_unreadable, each)):
+    if declared == "utf-8" and reading.errors == "strict" and not any(map(_is_unreadable, each)):
         return out
     root = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in each]) if each else ""
     spooled: dict[str, str] = {}
     for path in each:
         shown = path if len(each) > 1 else name
-        found = EncodingGuess(said) if said else _guess_file(path, shown)
+        found = EncodingGuess(declared) if declared else _guess_file(path, shown)
         if found is None and not _is_unreadable(path):
             continue
         where = folder() / os.path.relpath(os.path.abspath(path), root)  # beside the folders of a divided table
@@ -84,7 +84,7 @@ def convert_to_utf8(files: tuple[str, ...], reading: ReadOptions, name: str, fol
         if found is not None:
             if mixed is None or not mixed.utf8.n:
                 out.encoding = out.encoding or found.name
-            out.notes += [] if said or found.is_certain else [_encoding_note(shown, found.name, mixed)]
+            out.notes += [] if declared or found.is_certain else [_encoding_note(shown, found.name, mixed)]
     if spooled:
         out.files = tuple(spooled.get(path, path) for path in each)
     return out
@@ -261,7 +261,7 @@ def _is_unreadable(path: str) -> bool:
                 file.read(3) == codecs.BOM_UTF8
                 and file.read(_FIRST_LINE_BYTES).partition(b"\n")[0].count(b'"') % 2 == 1
             )
-    except (OSError, EOFError, lzma.LZMAError):  # what is wrong is said when it is read
+    except (OSError, EOFError, lzma.LZMAError):  # reported when it is read
         return False
 
 
@@ -282,7 +282,7 @@ def open_bytes(path: str) -> IO[bytes]:
 
 
 def read_whole_text(path: str, reading: ReadOptions) -> tuple[str, list[Note]]:
-    """The text of a file that is read at once, or of standard input, and what is to be said of its encoding."""
+    """The text of a file that is read at once, or of standard input, and notes on its encoding."""
     name = "standard input" if path == "-" else path
     try:
         with open_bytes(path) if path != "-" else open(sys.stdin.fileno(), "rb", closefd=False) as file:
@@ -319,7 +319,7 @@ def _sample_pieces(path: str) -> Iterator[bytes]:
                 if not (piece := file.read(_PIECE_BYTES)):
                     return
                 yield piece
-    except (OSError, EOFError, lzma.LZMAError):  # what is wrong is said when it is read
+    except (OSError, EOFError, lzma.LZMAError):  # reported when it is read
         return
 
 

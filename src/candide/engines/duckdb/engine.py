@@ -51,7 +51,7 @@ class DuckDB(Engine):
         span: tuple[int, int] | None = None,
     ) -> Scan:
         assert isinstance(source, DuckDBSource)
-        chosen, room = [], _MAX_LEVELS if codes else 0
+        chosen, limit = [], _MAX_LEVELS if codes else 0
         for i, (part, j) in enumerate(iterate_columns(plan)):
             value = _column_value(source, part, j)
             by_level = part.block_kind == "codes" and part.encodings[j].is_read_as_text
@@ -59,8 +59,8 @@ class DuckDB(Engine):
             kind = source.columns.get(str(part.columns[j]), "")
             if not codes and kind == "VARCHAR":
                 value = exp.column(str(part.columns[j]), quoted=True)
-            if kind.startswith(("VARCHAR", "ENUM")) and _can_inline_levels(known, room):
-                room -= len(known)
+            if kind.startswith(("VARCHAR", "ENUM")) and _can_inline_levels(known, limit):
+                limit -= len(known)
                 chosen.append(exp.alias_(source.dialect.level_code(value, known), f"code{i}"))
             else:
                 chosen.append(exp.alias_(value, f"f{i}"))
@@ -83,9 +83,9 @@ def _column_value(source: DuckDBSource, part: PlanPart, j: int) -> Expr:
     return column.aggregate_value if is_level else column.value
 
 
-def _can_inline_levels(levels: Labels, room: int) -> bool:
+def _can_inline_levels(levels: Labels, limit: int) -> bool:
     """Whether all levels are text, and few and plain enough for a query."""
-    if not 0 < len(levels) <= min(room, _MAX_LEVELS_PER_COLUMN):
+    if not 0 < len(levels) <= min(limit, _MAX_LEVELS_PER_COLUMN):
         return False
     if not all(isinstance(v, str) and "\0" not in v for v in levels.values):
         return False

@@ -120,7 +120,7 @@ def read_sqlite(path: str, where: str, requested: str | None = None) -> ForeignT
         con.close()
         raise SourceError(str(error), source=where) from None
     names = [column for column, kind in columns if kind.upper() != "BLOB"]
-    told = [
+    notes = [
         Note("left-out", f"column {column!r} is left out: it holds bytes", column)
         for column, kind in columns
         if kind.upper() == "BLOB"
@@ -136,7 +136,7 @@ def read_sqlite(path: str, where: str, requested: str | None = None) -> ForeignT
         finally:
             con.close()
 
-    return ForeignTable(names, rows(), notes=told)
+    return ForeignTable(names, rows(), notes=notes)
 
 
 # ARFF

@@ -52,7 +52,7 @@ def is_query(text: str) -> bool:
 
 
 def split_name(name: str, fold: bool = False) -> tuple[str | None, str]:
-    """The schema, where it is said, and the table that a name means; a part with a dot in it is quoted.
+    """The schema, if given, and the table of a name; a part with a dot in it is quoted.
 
     Folded, what has no quotes is in small letters.
 
@@ -154,15 +154,15 @@ class PostgresColumn:
         return self.name if self.original_sql is None else f"{self.name} as it is written"
 
     def without_missing(self, missing: Sequence[str]) -> "PostgresColumn":
-        """The same without what was said to mean a missing value: numbers by what they are, text as it is written."""
-        said = ""
+        """The same without missing-value markers: numbers by value, text as it is written."""
+        markers = ""
         if self.kind in _NUMBERS:
-            said = ", ".join(f"CAST('{number!r}' AS double precision)" for number in parse_plain_numbers(missing))
+            markers = ", ".join(f"CAST('{number!r}' AS double precision)" for number in parse_plain_numbers(missing))
         elif self.kind == "VARCHAR" and missing:
-            said = quote_tuple(missing)[1:-1]
-        if not said:
+            markers = quote_tuple(missing)[1:-1]
+        if not markers:
             return self
-        sql = f"CASE WHEN {self.sql} IN ({said}) THEN NULL ELSE {self.sql} END"
+        sql = f"CASE WHEN {self.sql} IN ({markers}) THEN NULL ELSE {self.sql} END"
         return replace(self, sql=sql, original_sql=self.original_sql or self.sql)
 
 

@@ -58,21 +58,21 @@ def translate_errors(name: str) -> Iterator[None]:
 def _make_error(name: str, error: Any) -> SourceError:
     """By the server's code of the error, or by the words of a driver that could not ask it."""
     text, state = str(error), getattr(error, "sqlstate", None) or ""
-    said = next((what for key, what in getattr(error, "details", ()) if b"PRIMARY" in _bytes(key)), None)
-    said = _main_message(text) if said is None else _bytes(said).decode(errors="replace")
+    message = next((what for key, what in getattr(error, "details", ()) if b"PRIMARY" in _bytes(key)), None)
+    message = _main_message(text) if message is None else _bytes(message).decode(errors="replace")
     if state == "42501":
-        return SourceError(said, source=name, remedy="ask its owner to GRANT SELECT on it, and USAGE on its schema")
+        return SourceError(message, source=name, remedy="ask its owner to GRANT SELECT on it, and USAGE on its schema")
     if state.startswith(("57P", "08")) or _LOST_CONNECTION.search(text):
         return SourceError("the connection was lost before all rows were read", source=name, remedy=_RETRY_REMEDY)
     if state == "40001":
-        return SourceError(said, source=name, remedy=_RETRY_REMEDY)
+        return SourceError(message, source=name, remedy=_RETRY_REMEDY)
     if state == "57014":
         remedy = "raise statement_timeout: PGOPTIONS='-c statement_timeout=0'"
-        return SourceError(said, source=name, remedy=remedy)
+        return SourceError(message, source=name, remedy=remedy)
     for words, what, remedy in _CONNECTION_ERRORS:
         if re.search(words, text):
-            return SourceError(what or said, source=name, remedy=remedy)
-    return SourceError(said, source=name)
+            return SourceError(what or message, source=name, remedy=remedy)
+    return SourceError(message, source=name)
 
 
 def _bytes(text: str | bytes) -> bytes:

@@ -81,13 +81,13 @@ class ClassCounting:
     """The work of counting the rows of each class in each partition."""
 
     def __call__(self, batches: Iterable[Any], first: int) -> dict[int, ClassRowCounts]:
-        met = Counter[str]()
+        counts = Counter[str]()
         for batch in batches:
-            met.update(count_classes(batch.column("k0")))
-        return {first >> ROW_NUMBER_BITS: met}
+            counts.update(count_classes(batch.column("k0")))
+        return {first >> ROW_NUMBER_BITS: counts}
 
     def combine(self, parts: Sequence[dict[int, ClassRowCounts]]) -> dict[int, ClassRowCounts]:
-        return {part: met for some in parts for part, met in some.items()}
+        return {part: counts for some in parts for part, counts in some.items()}
 
 
 def run_work(reads: BatchLayout, work: Work, part: int, batches: Iterable[Any]) -> Any:

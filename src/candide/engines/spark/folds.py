@@ -61,7 +61,7 @@ class StratifiedFolds(FoldAssignment):
     counts_before: Sequence[ClassRowCounts]  # of each partition
 
     def fold_function(self, part: int) -> Callable[[Any], Any]:
-        met = Counter(self.counts_before[part] if part < len(self.counts_before) else {})
+        n_before = Counter(self.counts_before[part] if part < len(self.counts_before) else {})
 
         def folds(labels: Any) -> Any:
             known = Labels.from_values(labels)
@@ -69,8 +69,8 @@ class StratifiedFolds(FoldAssignment):
             fold = np.zeros(len(codes), np.int16)
             for code, name in enumerate([*map(repr, known.values), _MISSING_CLASS]):
                 mine = np.flatnonzero(codes == (code if code < len(known) else -1))
-                fold[mine] = _fold_of_places(met[name] + np.arange(len(mine)), self.n, self.seed, name)
-                met[name] += len(mine)
+                fold[mine] = _fold_of_places(n_before[name] + np.arange(len(mine)), self.n, self.seed, name)
+                n_before[name] += len(mine)
             return pa.array(fold)
 
         return folds

@@ -111,12 +111,12 @@ class SparkSource(SqlSource):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
 
-        dealing = None if folds is None else self._assign_folds(folds)
-        read = self._columns_to_read(columns, dealing)
+        fold_assignment = None if folds is None else self._assign_folds(folds)
+        read = self._columns_to_read(columns, fold_assignment)
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
         names = [*columns, *(["fold"] if folds else [])]
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: BATCH_ROWS}):
-            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, dealing), RESULT_SCHEMA)
+            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, fold_assignment), RESULT_SCHEMA)
             rows = sent.toLocalIterator(prefetchPartitions=True)
         while (row := self._next(rows)) is not None:
             [batch] = pa.ipc.open_stream(row.data)
@@ -166,10 +166,10 @@ class SparkSource(SqlSource):
 
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
         """What work makes of all rows, where they lie."""
-        dealing = None if folds is None else self._assign_folds(folds)
-        wanted = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._columns_to_read([name for name in wanted if name in self.columns], dealing)
-        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, dealing)
+        fold_assignment = None if folds is None else self._assign_folds(folds)
+        names = dict.fromkeys([*map(str, plan.columns), *keep])
+        read = self._columns_to_read([name for name in names if name in self.columns], fold_assignment)
+        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, fold_assignment)
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: batch_size(plan)}):
             made = self._select(read).mapInArrow(executors.make_work_mapper(reads, work), RESULT_SCHEMA)
             rows = self._add_partitions(made, work).collect()
@@ -188,8 +188,8 @@ class SparkSource(SqlSource):
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
-        wanted = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._columns_to_read([name for name in wanted if name in self.columns], None)
+        names = dict.fromkeys([*map(str, plan.columns), *keep])
+        read = self._columns_to_read([name for name in names if name in self.columns], None)
         kinds = self._select([*keep, *read]).schema.fields[: len(keep)]
         scored = scoring([_arrow_type(field) for field in kinds])
         made = [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
@@ -251,14 +251,14 @@ class SparkSource(SqlSource):
             return KeyFolds(folds.key_column, folds.n, folds.seed)
         if folds not in self._fold_assignment:
             by = folds.label_column or next(iter(self.columns))
-            met = self.gather(Plan((), ()), [by], ClassCounting())
-            each = [met.get(part, {}) for part in range(max(met) + 1)]
+            class_counts = self.gather(Plan((), ()), [by], ClassCounting())
+            each = [class_counts.get(part, {}) for part in range(max(class_counts) + 1)]
             self._fold_assignment[folds] = make_stratified_folds(by, folds.n, folds.seed, each)
         return self._fold_assignment[folds]
 
-    def _columns_to_read(self, columns: Sequence[str], dealing: FoldAssignment | None) -> list[str]:
+    def _columns_to_read(self, columns: Sequence[str], fold_assignment: FoldAssignment | None) -> list[str]:
         """The columns to read: folds need that by which rows are divided."""
-        by = [] if dealing is None else [dealing.column]
+        by = [] if fold_assignment is None else [fold_assignment.column]
         return list(dict.fromkeys([*columns, *by])) or [next(iter(self.columns))]
 
     def _select(self, columns: Sequence[str]) -> Any:
