@@ -121,7 +121,9 @@ class SkippedRows:
         ]
         hint = "did you mean " + ", ".join(f"{close!r} for {name!r}" for name, close in near) + "?" if near else ""
         notes = left_out_notes(self.n_missing, f"no value of {target!r}", target)
-        unknown = left_out_notes(self.n_unknown, f"an unknown label ({formatting.format_list(labels, 3)})", target)
+        unknown = left_out_notes(
+            self.n_unknown, f"a label the model does not know ({formatting.format_list(labels, 3)})", target
+        )
         notes += [replace(note, code="label-unknown", remedy=hint) for note in unknown]
         return notes + (self.unseen_values.notes() if self.unseen_values else [])
 
