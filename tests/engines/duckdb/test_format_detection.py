@@ -84,7 +84,7 @@ def test_a_column_of_mostly_numbers_is_pointed_out(tmp_path):
         "age,n,y\n" + "".join(f"{20 + i},{i % 5},{'ab'[i % 2]}\n" for i in range(40)) + "old,1,a\nyoung,2,b\n"
     )
     notes = fit_model(str(path), "y", model="naive").note_texts
-    assert notes[0].startswith("column 'age' is read as text because of 'old', 'young'; to read it as numbers, mend")
+    assert notes[0].startswith("column 'age' is read as text because of 'old', 'young'; to read it as numbers, fix")
 
 
 def test_what_is_no_number_further_down_is_named(rows, tmp_path):
