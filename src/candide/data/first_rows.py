@@ -167,7 +167,7 @@ class FirstRows:
         return replace(rows, columns=columns, undecided=undecided)._settle_if_full(most)
 
     def _with_formats(self, last_rows: Table, find_formats: FindFormats | None) -> Self:
-        """The same rows, of which ``more`` are the last, with the formats of all of them."""
+        """The same rows with the formats of all of them; ``last_rows`` were added last."""
         names = list(self._pieces[-1].columns)
         has_text = any(_may_hold_text(piece.columns[name]) for piece in self._pieces for name in names)
         if find_formats is None or not has_text:
@@ -196,7 +196,7 @@ class FirstRows:
         return whole[:most]
 
     def _settle_if_full(self, most: int) -> Self:
-        """What is decided when there are rows enough stays."""
+        """Make decisions final once there are enough rows."""
         return replace(self, undecided={}) if self.n_rows >= most else self
 
     @property

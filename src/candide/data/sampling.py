@@ -31,23 +31,23 @@ from candide.data.table import Table
 from candide.errors import InputError
 
 BIN_FOLDS = 5  # among which the independent draws of equal rows are divided
-_TIES = np.uint64(0xFFFF)  # bits by which rows are told apart that differ in the label alone
-_COPIED = 0.05  # share of the rows that are copies, from which on distinct rows are sampled
-_EVEN = 0.9  # of as many distinct rows, what they are worth if their frequencies differ (Kish)
-_MISSED = 0.1  # share of the rows by which those of a sample of distinct rows may be off, extrapolated,
-_DEVIATIONS = 4.0  # or what chance explains
+_TIES = np.uint64(0xFFFF)  # bits that differ between rows that differ in the label only
+_COPIED = 0.05  # proportion of copies from which on distinct rows are sampled
+_EVEN = 0.9  # effective proportion of distinct rows (Kish) from which on their frequencies are even
+_MISSED = 0.1  # relative error of the extrapolated number of rows that is accepted,
+_DEVIATIONS = 4.0  # or so many standard deviations
 HASH_DIGITS = 7  # of the hash of a key, hexadecimal: a number that is positive in 32 bits
 
 
 def draw_rows(rows: Codes, max_rows: int, seed: int = 0) -> Codes:
-    """The places of the ``most`` rows that are drawn by their numbers, in order; of all where they are no more."""
+    """The places of ``max_rows`` rows drawn by their numbers, in order; all if there are no more."""
     if len(rows) <= max_rows:
         return np.arange(len(rows))
     return np.sort(np.argpartition(hash_row_numbers(rows, seed), max_rows)[:max_rows])
 
 
 def assign_folds(y: Codes, folds: int, row_hashes: NDArray) -> Codes:
-    """The fold of each row: those of each class are dealt out in turn, in the order of the lot that each has drawn.
+    """The fold of each row: rows of each class are assigned in turn, in the order of their hashes.
 
     >>> assign_folds(np.array([0, 0, 0, 0, 1, 1]), 2, np.array([3, 1, 2, 4, 9, 8])).tolist()
     [0, 0, 1, 1, 1, 0]
@@ -58,7 +58,7 @@ def assign_folds(y: Codes, folds: int, row_hashes: NDArray) -> Codes:
 
 
 class RowSampler:
-    """Rows of arrays that come one after another: at most so many of them, by lot.
+    """A random sample of at most ``max_rows`` rows of arrays that come one after another.
 
     >>> some, cut = RowSampler(3), RowSampler(3)
     >>> some.add(np.arange(8.0))
@@ -73,7 +73,7 @@ class RowSampler:
         self._rows, self._numbers, self._held = list[NDArray](), list[Codes](), 0
 
     def add(self, rows: NDArray) -> None:
-        """The next rows."""
+        """Add the next rows."""
         self._rows.append(rows)
         self._numbers.append(np.arange(self.n, self.n + len(rows)))
         self.n, self._held = self.n + len(rows), self._held + len(rows)
@@ -82,7 +82,7 @@ class RowSampler:
 
     @property
     def rows(self) -> NDArray:
-        """Those that are drawn, in order; none of no shape where nothing came."""
+        """The rows drawn, in order; an empty array where none were added."""
         if not self._rows:
             return np.empty((0, 0))
         self._draw()
@@ -95,10 +95,10 @@ class RowSampler:
 
 
 def assign_folds_by_key(column: Any, folds: int, seed: int = 0, name: str | None = None) -> Codes:
-    """The fold of each row by the value that it has in a column of whole numbers or text; rows without one share one.
+    """The fold of each row by a key column of whole numbers or text; rows without a key share a fold.
 
-    What the first hexadecimal digits of MD5 leave when divided by the number of folds: every database can say the same
-    (:func:`candide.engines.sql.source.fold_sql_by_key`), of text and of numbers in decimal digits.
+    The first hexadecimal digits of MD5 modulo the number of folds: every database can compute the same
+    (:func:`candide.engines.sql.source.fold_sql_by_key`), from text and from numbers in decimal digits.
 
     >>> assign_folds_by_key([17, 18, 17, None], 10).tolist(), assign_folds_by_key(["17", "18", "17", ""], 10).tolist()
     ([2, 7, 2, 2], [2, 7, 2, 2])
@@ -123,8 +123,8 @@ def _key_text(value: Any, name: str | None) -> str:
 
 
 def invalid_key_error(name: str | None, value: object) -> InputError:
-    """The error for a column that cannot say folds."""
-    what = f"{value!r} is neither a whole number nor text, and cannot say the fold of a row in the same way everywhere"
+    """The error for a column that cannot determine folds."""
+    what = f"expected a whole number or text, from which every engine computes the same fold, got {value!r}"
     return InputError(what, column=name, value=value, remedy="pass another column as fold_by (--fold-by)")
 
 
@@ -132,13 +132,13 @@ class SampledRows(NamedTuple):
     """Rows of a sample, by their places."""
 
     row: Codes  # in ascending order
-    frequency: Floats | None  # the weight of all rows equal to it; None where rows were drawn one by one
+    frequency: Floats | None  # the weight of all equal rows; None where rows were drawn one by one
     n_rows: int  # that they stand for
-    share: float  # of the distinct rows, or of the rows, that were drawn
+    share: float  # proportion of the distinct rows, or of the rows, that was drawn
 
 
 def share_below(bound: Any) -> float:
-    """The share of hashes up to a bound."""
+    """The proportion of hashes up to a bound."""
     return (int(bound) + 1) / (1 << 64)
 
 
@@ -153,7 +153,7 @@ def draw_table_rows(
     fold: Codes | None = None,
     whole: bool = True,
 ) -> SampledRows:
-    """At most so many rows of a table in memory; ``whole``: it is not itself a sample, so frequencies are true."""
+    """Draw at most ``most`` rows of a table in memory; ``whole``: it is not itself a sample, so frequencies are true."""
     columns = {name: _column(table, name) for name in table.names}
     hashes = hash_rows(columns, len(y))
     identity = identities(hashes, hash_column(labels.array)[y], fold)
@@ -201,7 +201,7 @@ def orders(hashes: Hashes, identity: Hashes, seed: int) -> Hashes:
 def choose_distinct(
     order: Hashes, count: Codes, distinct: Callable[[], DistinctRows], share: float, n_rows: int, most: int
 ) -> tuple[Codes, float] | None:
-    """Which distinct rows of a sample to learn from, and the share of all that these are; None: draw rows one by one.
+    """Which distinct rows of a sample to learn from, and the proportion of all that they are; None: draw row by row.
 
     The sample has those with the smallest hashes (``order``), each of them ``count`` times among ``n_rows``.
     """

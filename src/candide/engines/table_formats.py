@@ -45,18 +45,19 @@ class ColumnTextFormats:
     def model_record(
         self, columns: Collection[Name], dates: Collection[Name], times: Collection[Name]
     ) -> dict[str, Any]:
-        """What a model of some columns remembers, some of which are dates or times by their type."""
+        """What a model of these columns remembers; ``dates`` and ``times`` are such by their type."""
         names = {str(name) for name in columns}
-        spelled = {name: how for name, how in self.text_formats.items() if name in names and how != PLAIN_FORMAT}
-        kept = {"dates": self.dates | frozenset(dates), "times": self.times | frozenset(times)}
-        return {"text_formats": spelled, **{kind: frozenset(columns) & some for kind, some in kept.items()}}
+        formats = {n: text_format for n, text_format in self.text_formats.items() if n in names}
+        formats = {n: text_format for n, text_format in formats.items() if text_format != PLAIN_FORMAT}
+        all_dates, all_times = self.dates | frozenset(dates), self.times | frozenset(times)
+        return {"text_formats": formats, "dates": all_dates & set(columns), "times": all_times & set(columns)}
 
 
 NO_FORMATS = ColumnTextFormats()
 
 
 def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions | None" = None) -> ColumnTextFormats:
-    """Decide which text columns hold numbers, dates or times, from the rows that kinds of columns are decided from.
+    """Decide which text columns hold numbers, dates or times, from the rows that column types are inferred from.
 
     Columns that ``events`` declares to be categories or text are kept as they are written.
     """
@@ -71,25 +72,22 @@ def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions
     from candide.engines.duckdb import type_inference
     from candide.engines.reading import ReadOptions
 
-    most = LIMITS.head_rows(len(table.names))
-    heads = {text: _as_strings(table.head(name, most)) for text, name in names.items()}
+    n_head = LIMITS.head_rows(len(table.names))
+    heads = {text: _as_strings(table.head(name, n_head)) for text, name in names.items()}
     heads = {text: head for text, head in heads.items() if head is not None}
     if not heads:
         return NO_FORMATS
-    wanted = [str(name) for name in as_numbers]
-    read = type_inference.infer_types(
-        None, pa.table(heads), None, (), wanted, reading or ReadOptions(), heads, typed=True
-    )
-    spelled = {
-        text: read.text_formats.get(text, PLAIN_FORMAT) for text, kind in read.types.items() if kind != "VARCHAR"
-    }
+    declared, options = [str(name) for name in as_numbers], reading or ReadOptions()
+    read = type_inference.infer_types(None, pa.table(heads), None, (), declared, options, heads, typed=True)
+    parsed = [text for text, kind in read.types.items() if kind != "VARCHAR"]
+    formats = {text: read.text_formats.get(text, PLAIN_FORMAT) for text in parsed}
     dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
     times = {names[text] for text, kind in read.types.items() if kind in ("TIME", "INTERVAL")}
-    return ColumnTextFormats(spelled, frozenset(dates), frozenset(times), read.notes)
+    return ColumnTextFormats(formats, frozenset(dates), frozenset(times), read.notes)
 
 
 def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"') -> list[Note]:
-    """Return notes on text columns of a database that hold numbers, dates or times, and that it keeps as categories.
+    """Notes on text columns of a database that hold numbers, dates or times, and are categories here.
 
     ``head`` is an Arrow table of the first rows, ``double`` the name of the type of numbers, ``quote``
     the mark around names.
@@ -105,23 +103,21 @@ as such or convert them in a view or a query: CAST("size" AS double precision)
     texts = head.select([name for name in names if type_inference.is_string(head, name)])
     found = type_inference.infer_types(None, texts, None, (), (), ReadOptions(), texts.column_names, typed=True)
     types = {"DATE": "date", "TIMESTAMP": "timestamp", "TIME": "time", "INTERVAL": "interval"}
-    alike: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for name, kind in found.types.items():
         if kind != "VARCHAR":
             kind = types.get(kind.partition(" ")[0], double)
             what = "numbers" if kind == double else "times" if kind in ("time", "interval") else "dates"
-            alike.setdefault((what, kind), []).append(name)
+            groups.setdefault((what, kind), []).append(name)
     notes = []
-    for (what, kind), some in alike.items():
-        first = next(value for value in texts.column(some[0]).to_pylist() if value is not None)
-        text = f"{formatting.format_columns(some)}: {what} kept as text, such as {first!r}, are categories here"
-        way = (
-            f"CAST({quote}{some[0]}{quote} AS {kind})"
-            if some[0] not in found.text_formats
-            else "by its functions for text"
-        )
+    for (what, kind), names in groups.items():
+        name = names[0]
+        first = next(value for value in texts.column(name).to_pylist() if value is not None)
+        text = f"{formatting.format_columns(names)}: {what} kept as text, such as {first!r}, are categories here"
+        is_plain = name not in found.text_formats
+        way = f"CAST({quote}{name}{quote} AS {kind})" if is_plain else "by its functions for text"
         remedy = f"to count them as {what}, store them as such or convert them in a view or a query: {way}"
-        notes.append(Note("text-kept", text, some[0], remedy, tuple(some)))
+        notes.append(Note("text-kept", text, name, remedy, tuple(names)))
     return notes
 
 
@@ -129,8 +125,8 @@ def stray_notes(table: Table, names: Collection[Name]) -> list[Note]:
     """Notes on text columns, of these names, that hold numbers or dates but for a few values."""
     if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
         return []
-    held = table.source if isinstance(table.source, dict) else {}
-    names = [name for name in names if not has_declared_levels(held.get(name))]
+    columns = table.source if isinstance(table.source, dict) else {}
+    names = [name for name in names if not has_declared_levels(columns.get(name))]
     names = [name for name in names if is_text(table.head(name, _N_FIRST_VALUES))]
     if not names:
         return []
@@ -169,13 +165,10 @@ def _other_dates(fitted: "FittedModel", table: Table) -> ColumnTextFormats:
     if not texts:
         return NO_FORMATS
     read = type_inference.infer_number_types(None, pa.table(texts), known, ReadOptions(), dict.fromkeys(texts, "date"))
-    other = {
-        text: how
-        for text, how in read.text_formats.items()
-        if how.date and how.date != known.get(text, PLAIN_FORMAT).date
-    }
-    remedies = [one.remedy and "write dates as 2024-12-31" for one in read.notes]  # rather than name an option
-    notes = [replace(one, remedy=remedy) for one, remedy in zip(read.notes, remedies, strict=True)]
+    dates = {text: text_format for text, text_format in read.text_formats.items() if text_format.date}
+    other = {text: fmt for text, fmt in dates.items() if fmt.date != known.get(text, PLAIN_FORMAT).date}
+    # rather than name an option
+    notes = [replace(note, remedy=note.remedy and "write dates as 2024-12-31") for note in read.notes]
     return ColumnTextFormats(other, frozenset(names[text] for text in other), notes=notes)
 
 
@@ -185,20 +178,20 @@ def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], s
     from candide.model.plan import expand_wildcard, is_single_event, named_events
 
     if is_single_event(events):
-        asked = dict.fromkeys(names, resolve_event(events))
+        named = dict.fromkeys(names, resolve_event(events))
     else:
         events = expand_wildcard(events, names)
-        asked = named_events(events) if isinstance(events, Mapping) else {}
-    as_text = {name for name, event in asked.items() if event.encoding.is_read_as_text}
-    return as_text, asked.keys() - as_text
+        named = named_events(events) if isinstance(events, Mapping) else {}
+    as_text = {name for name, event in named.items() if event.encoding.is_read_as_text}
+    return as_text, named.keys() - as_text
 
 
 def text_columns(table: Table) -> list[Name]:
-    """The columns that hold text which may spell numbers or dates, as their first values tell."""
+    """The columns whose first values are text that may be numbers or dates."""
     if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
         return []
-    held = table.source if isinstance(table.source, dict) else {}
-    names = [name for name in table.names if not has_declared_levels(held.get(name))]
+    columns = table.source if isinstance(table.source, dict) else {}
+    names = [name for name in table.names if not has_declared_levels(columns.get(name))]
     heads = {name: table.head(name, _N_FIRST_VALUES) for name in names}
     heads |= {
         name: table.column(name) for name, head in heads.items() if is_arrow(head) and head.null_count == len(head)

@@ -138,7 +138,7 @@ def renamed_column_notes(options: CsvOptions) -> list[Note]:
             written: list[str] = next((row for row in reader if row), [])
         except csv.Error as error:
             what, line = f"the names of the columns cannot be read: {error}", options.skip + 1
-            raise SourceError(what, source=first, line=line, remedy="mend the line") from None
+            raise SourceError(what, source=first, line=line, remedy="fix the line") from None
     return duplicate_name_notes(written, options.names)
 
 
@@ -179,7 +179,7 @@ def _detect_by_lines(path: str, hints: CsvHints) -> CsvOptions:
     if _is_header(before[1], header, hints.header, rows):
         n_fields = formatting.format_count(len(row), "field")
         what = f"{formatting.format_count(len(before[1]), 'name')} where the rows have {n_fields}"
-        remedy = "mend the line, or delete it if it is a title"
+        remedy = "fix the line, or delete it if it is a title"
         raise SourceError(what, source=path, line=before[0] + 1, value=len(before[1]), remedy=remedy)
     names = tuple(distinct_names(row) if header else distinct_names([""] * len(row)))
     ends = ""

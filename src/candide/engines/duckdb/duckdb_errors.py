@@ -1,4 +1,4 @@
-"""DuckDB's errors: what it says of bad input, in one line that names the place and the remedy."""
+"""Translate DuckDB's errors on bad input into one line that names the place and the remedy."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from candide.data import temporal
 from candide.errors import InputError, SourceError
 
 _INTERRUPTED = re.compile(r"^Query interrupted$|Python exception.*: KeyboardInterrupt", re.DOTALL)
-INVALID_MARK = "\x1f"  # after a number that is not spelled as its column is, so that it is read as none
+INVALID_MARK = "\x1f"  # after text in another format than that of its column, so that no cast reads it
 _LINE = re.compile(r"Line: (\d+)")
 _CONVERT = re.compile(r'converting column "(?P<column>.*?)"\. Could not convert string "(?P<value>.*?)"', re.DOTALL)
 _CAST = re.compile(
@@ -20,7 +20,7 @@ _CAST = re.compile(
 )
 _DATE_OR_TIME = re.compile(r"'(DATE|TIMESTAMP)|\b(date|timestamp) field", re.IGNORECASE)
 _CLOCK = re.compile(r"'(TIME|INTERVAL)|to INTERVAL|\btime field", re.IGNORECASE)
-_STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # what a stream of ours said
+_STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # an error of our own stream
 _TOO_LONG = re.compile(r"Maximum line size of (\d+) bytes exceeded\. Actual Size: ?(\d+)")
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
@@ -33,16 +33,16 @@ def translate_errors(name: str) -> Iterator[None]:
     except (duckdb.Error, RuntimeError, OSError) as error:
         if isinstance(error, duckdb.InterruptException) or _INTERRUPTED.search(str(error)):
             raise KeyboardInterrupt from None
-        of_stream = type(error) is OSError and error.errno is None  # as Arrow passes on what ends a stream of DuckDB's
+        of_stream = type(error) is OSError and error.errno is None  # how Arrow reports an error of DuckDB's stream
         if not isinstance(error, duckdb.Error) and not of_stream:
             raise
         raise _make_error(name, str(error)) from error
 
 
 def _make_error(name: str, text: str) -> InputError:
-    """What DuckDB says, by the place, what was expected there, and the remedy."""
-    if said := _STREAM.search(text):
-        return InputError(said[1])
+    """The error by its place, what was expected there, and the remedy."""
+    if stream_error := _STREAM.search(text):
+        return InputError(stream_error[1])
     found = _LINE.search(text)
     where: dict[str, Any] = {"source": name, "line": int(found[1]) if found else None}
     if bad := _TOO_LONG.search(text):
@@ -65,12 +65,12 @@ def _make_error(name: str, text: str) -> InputError:
         what = f"{value!r} is not a {temporal.CALLED.get(kind, 'number')}{form}"
         return SourceError(what, column=column, value=value, remedy=remedy, **where)
     if bad := _COLUMNS.search(text):
-        remedy = "mend the line, or pass the delimiter"
+        remedy = "fix the line, or pass the delimiter"
         return SourceError(f"{bad[2]} fields where {bad[1]} are expected", value=int(bad[2]), remedy=remedy, **where)
     if "unterminated quote" in text:
-        return SourceError("a quote is opened there, and not closed", remedy="mend the line", **where)
+        return SourceError("a quote is opened there, and not closed", remedy="fix the line", **where)
     if "invalid state" in text:
-        remedy = "let them all end alike, with dos2unix say"
+        remedy = "give all lines the same ending, for example with dos2unix"
         return SourceError("some lines end in \\r\\n, and some in \\n or \\r alone", remedy=remedy, **where)
     if "not utf-8" in text or "unicode" in text.lower():
         remedy = "pass the encoding, such as --encoding cp1252 (encoding='cp1252')"
@@ -81,7 +81,7 @@ def _make_error(name: str, text: str) -> InputError:
 
 
 def _long_line(path: str, most: int) -> int | None:
-    """The first line of a file that is too long, for where a form is guessed DuckDB names the first of all."""
+    """The first line of a file that is too long: while it sniffs, DuckDB names line 1."""
     try:
         with open(path, "rb") as file:
             return next((number for number, line in enumerate(file, 1) if len(line) > most), None)

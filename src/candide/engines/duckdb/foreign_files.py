@@ -218,7 +218,7 @@ def _arff_rows(lines: Iterator[tuple[int, str]], attributes: list[_Attribute], w
             values = _split_fields(text)
         if len(values) != len(attributes):
             what = f"{formatting.format_count(len(values), 'field')} where {len(attributes)} are expected"
-            raise SourceError(what, source=where, line=number, value=len(values), remedy="mend the line")
+            raise SourceError(what, source=where, line=number, value=len(values), remedy="fix the line")
         yield [_parse_value(one, value, where, number) for one, value in zip(attributes, values, strict=True)]
 
 
