@@ -111,7 +111,7 @@ class CodedColumn:
         is_off = (np.abs(gap / step - np.round(gap / step)) > _OFF_LATTICE + rounding).any()
         return np.inf if is_off else float(gap.sum() / step) + 1.0
 
-    def others(self, draws: Floats) -> Floats:
+    def expected_nearby(self, draws: Floats) -> Floats:
         """(code,) how many draws of a value are expected by those of the values around it, were it not there.
 
         On a lattice, such as that of whole numbers, every step may have draws; off a lattice none has.
@@ -347,7 +347,7 @@ def _expected(columns: Sequence[CodedColumn], parents: list[int], y: Codes, draw
                 log_share += np.log(n_both / n_given)
             elif column.has_own_values(draws.sum()):
                 others = np.bincount(code, draws)[code[repeated]] - draws[repeated]
-                others = np.maximum(others, column.others(draws)[code[repeated]])
+                others = np.maximum(others, column.expected_nearby(draws)[code[repeated]])
                 log_share += np.log(np.maximum(others, 0.0) / draws.sum())
             else:
                 wide = code.max() + 1
