@@ -149,7 +149,7 @@ def test_through_the_command_line(rows, tmp_path):
     parquet.write_table(rows, path := tmp_path / "rows.parquet")
     how = ["--target", "y", "--fold-by", "number", "--folds", "3", "--model", "naive"]
     want = cross_validate(rows, "y", folds=3, fold_by="number", model="naive").total.accuracy
-    assert ask("evaluate", path, *how)["accuracy"]["value"] == pytest.approx(want, rel=1e-12)
+    assert ask("evaluate", path, *how)["metrics"]["accuracy"]["value"] == pytest.approx(want, rel=1e-12)
     both = compare(rows, "y", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3, fold_by="number")
     assert both.totals["a"].accuracy == pytest.approx(want, rel=1e-12)
     assert run("fit", path, "--target", "y", "--fold-by", "number").exit_code == 1
