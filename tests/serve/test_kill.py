@@ -81,6 +81,7 @@ def again(port, talker):
         talker.forgotten.add(key)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("seed", [0])
 def test_kills(tmp_path, seed):
     columns, y = table(300, seed=3)

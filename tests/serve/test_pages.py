@@ -35,6 +35,7 @@ def test_classes_are_named_as_in_answers():
     assert {f"p_{name}" for name in known["names"]} < ask(served, "/predict", {"a": 1.0}).json.keys()
 
 
+@pytest.mark.all_cases
 @pytest.mark.skipif(browser.found() is None, reason="Chromium is not installed")
 def test_in_a_browser(tmp_path):
     columns, y = table(60, seed=3)
@@ -58,7 +59,7 @@ def test_in_a_browser(tmp_path):
             wanted = fitted.posterior({name: [value] for name, value in {**row, **changes}.items()})[0]
             label = "stay"  # by the threshold, though it is the less probable
             assert wanted[1] < 0.4
-            assert tab.run(answer) == f"{label}, {100 * wanted[1]:.1f} %"
+            assert tab.run(answer) == f"{label}, {100 * wanted[1]:.1f}%"
             assert tab.run("document.getElementById('classes').rows[0].textContent").startswith("cut")
             other = next(one for one in fitted.labels.values if one != label)
             for n in range(40):  # the page offers the other class, until the model is convinced

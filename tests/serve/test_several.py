@@ -20,6 +20,7 @@ from candide.operations import update
 from candide.serve import app
 
 
+@pytest.mark.all_cases
 def test_what_three_have_learned_adds_up(tmp_path):
     columns, y = table(300, seed=3)
     base = replace(cd.BayesClassifier().fit(columns, y).fitted_, target="fate")

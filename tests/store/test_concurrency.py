@@ -21,6 +21,7 @@ def path(tmp_path):
     return tmp_path / "m.candide"
 
 
+@pytest.mark.all_cases
 def test_two_processes_updating_a_hundred_times_each_lose_nothing(path):
     processes = [kills.updater(path, 100) for _ in range(2)]
     for process in processes:
@@ -30,11 +31,13 @@ def test_two_processes_updating_a_hundred_times_each_lose_nothing(path):
     assert [p.name for p in path.parent.iterdir()] == ["m.candide"]
 
 
+@pytest.mark.all_cases
 def test_killed_at_random_moments_the_file_is_whole(tmp_path):
     found = kills.run(12, 1, tmp_path)
     assert found["updates"] > 0
 
 
+@pytest.mark.all_cases
 def test_the_command_killed_at_random_moments_leaves_the_file_whole(tmp_path):
     assert kills.run_commands(3, 2, tmp_path).total() >= 3
 
