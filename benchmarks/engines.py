@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import candide as cd
 from benchmarks import results
 from benchmarks.measure import child, seconds
 from candide.model.fitted import FittedModel
@@ -17,10 +18,10 @@ NUMBERS = [f"n{j}" for j in range(10)]
 LEVELS = {f"c{j}": size for j, size in enumerate((2, 3, 4, 5, 8, 12, 20, 50, 200, 1000))}
 _WORK = """
 import time
-from candide.operations.fit import learn
-learn({few!r}, "y", model={model!r})  # what is done once a process is not the cost of rows
+from candide.operations.fit import fit_model
+fit_model({few!r}, "y", model={model!r})  # what is done once a process is not the cost of rows
 start = time.perf_counter()
-learned = learn({data!r}, "y", model={model!r})
+learned = fit_model({data!r}, "y", model={model!r})
 assert learned.fitted.census.n_rows == {rows}
 print("seconds", time.perf_counter() - start)
 """
@@ -152,14 +153,12 @@ def scored(path: str, few: str, rows: int) -> list[Line]:
     """A model as one SELECT in DuckDB against ``candide predict``, from one Parquet file into another."""
     import duckdb
 
-    from candide.operations.export_model import export_model
     from candide.operations.fit import fit_model
-    from candide.operations.predict import predict
 
     out, lines = str(Path(path).with_name("scored.parquet")), []
     for model in ("naive", "bayes"):
         fitted = fit_model(few, "y", model=model).fitted
-        query = export_model(fitted, "sql", dialect="duckdb", table="rows")
+        query = cd.export_model(fitted, "sql", dialect="duckdb", table="rows")
 
         def select(query: str | bytes = query) -> None:
             with duckdb.connect() as con:
@@ -167,7 +166,7 @@ def scored(path: str, few: str, rows: int) -> list[Line]:
                 con.execute(f"COPY ({query}) TO '{out}' (FORMAT parquet)")
 
         def ours(fitted: FittedModel = fitted) -> None:
-            predict(fitted, path, out=out, force=True)
+            cd.predict_table(fitted, path, out=out, force=True)
 
         theirs, candide = seconds(select, ours, repeat=3, budget=600)
         ratio = [

@@ -13,7 +13,6 @@ import numpy as np
 
 import candide as cd
 from benchmarks import results
-from candide import operations
 
 Draw = Callable[[np.random.Generator, int, bool], Any]  # of so many rows, changed or not
 SIZES = ((500, 300), (2_000, 200), (300, 3_000))  # rows learned from, new rows
@@ -109,9 +108,9 @@ def measure(n: int, m: int, n_tables: int) -> dict[str, Counter[str]]:
         before, same, other = (_table(rng, rows, changed) for rows, changed in ((n, 0), (m, 0), (m, 1)))
         model = cd.fit(before | {"class": rng.choice(["a", "b"], n)}, "class", model="naive", events=EVENTS)
         for name, drift in (
-            ("counts", operations.detect_drift(model, same)),
-            ("rows", operations.detect_drift(model, same, before=before)),
-            ("changed", operations.detect_drift(model, other)),
+            ("counts", cd.detect_drift(model, same)),
+            ("rows", cd.detect_drift(model, same, before=before)),
+            ("changed", cd.detect_drift(model, other)),
         ):
             found[name].update(str(column.column) for column in drift.columns if column.p_value < _NAMED)
             found[name].update([_LIST] * bool(drift.drifted_columns))

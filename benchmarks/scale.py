@@ -11,16 +11,16 @@ from benchmarks.measure import child
 
 _WORK = """
 import time
-from candide.operations.fit import learn
+from candide.operations.fit import fit_model
 query = '''
 SELECT i % 1000 / 7.0 AS a, (i * 7919) % 10007 / 11.0 AS b, (i * 104729) % 1299709 / 13.0 AS c, i % 97 * 1.5 AS d,
        (i % 5)::VARCHAR AS e, (i % 11)::VARCHAR AS f, i % 2 AS g, (i // 7) % 3 AS y
 FROM range({rows}) t(i)
 '''
 few = query.replace("range({rows})", "range(1000)")
-learn(few, "y", model="{model}")  # what is done once a process is not the cost of rows
+fit_model(few, "y", model="{model}")  # what is done once a process is not the cost of rows
 start = time.perf_counter()
-learned = learn(query, "y", model="{model}")
+learned = fit_model(query, "y", model="{model}")
 assert learned.fitted.census.n_rows == {rows}
 print("seconds", time.perf_counter() - start)
 """
@@ -28,10 +28,10 @@ print("seconds", time.perf_counter() - start)
 
 _FILE = """
 import time
-from candide.operations.fit import learn
-learn({small!r}, "y", model="{model}")
+from candide.operations.fit import fit_model
+fit_model({small!r}, "y", model="{model}")
 start = time.perf_counter()
-learned = learn({path!r}, "y", model="{model}")
+learned = fit_model({path!r}, "y", model="{model}")
 assert learned.fitted.census.n_rows == {rows}
 print("seconds", time.perf_counter() - start)
 """

@@ -19,9 +19,9 @@ COPY (
 
 _OURS_FIT = """
 import time
-from candide.operations.fit import learn
+from candide.operations.fit import fit_model
 start = time.perf_counter()
-learn({path!r}, "y", model="naive")
+fit_model({path!r}, "y", model="naive")
 print("seconds", time.perf_counter() - start)
 """
 
@@ -58,11 +58,10 @@ print("seconds", time.perf_counter() - start)
 
 _OURS_PREDICT = """
 import time
-from candide.operations.fit import learn
-from candide.operations.predict import predict
-fitted = learn({path!r}, "y", model="naive").fitted
+from candide.operations.fit import fit_model
+fitted = fit_model({path!r}, "y", model="naive").fitted
 start = time.perf_counter()
-predict(fitted, {path!r}, out={out!r})
+cd.predict_table(fitted, {path!r}, out={out!r})
 print("seconds", time.perf_counter() - start)
 """
 

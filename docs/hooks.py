@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "examples"))  # pages import examples
 DATA = Path(os.environ.get("CANDIDE_DATA") or ROOT.parent / "shared" / "data")
 _PIECE = re.compile(
     r"^```(?P<language>\w*)\n(?P<code>.*?)^```$"

@@ -21,13 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from learning_curves import LearningCurves, default_models, learning_curves
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 import candide as cd
-from candide.estimators.curves import default_models
-from candide.evaluate import LearningCurves, learning_curves
 
 DATA = Path(os.environ.get("CANDIDE_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "tables"
 MOST_ROWS = 3000  # of a large table; a third of them tests

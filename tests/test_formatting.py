@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from pyarrow import csv
 
 import candide as cd
-from candide import formatting, operations
+from candide import formatting
 from candide.cli import cli
 from candide.errors import InputError
 from candide.report import build, summary
@@ -55,7 +55,7 @@ def test_a_setting_without_options_has_a_name(tmp_path):
 def test_labels_that_differ_by_a_blank_print_apart():
     table = rows(ends=("", " "))
     model = cd.fit(table, "y", model="naive")
-    scores = operations.evaluate(model, table, "y")
+    scores = cd.evaluate(model, table, "y")
     for text in (str(summary.summarize_model(model)), str(summary.summarize_scores(model, scores))):
         for label in ("no", "yes"):
             assert f"\n{label} " in text
@@ -85,7 +85,7 @@ def test_a_note_names_a_column_once(tmp_path):
     for run in (
         lambda: model.predict_table(str(tmp_path / "t.csv")),
         lambda: model.predict_proba({"a": later["a"], "b": b}),
-        lambda: operations.evaluate(model, later, "y"),
+        lambda: cd.evaluate(model, later, "y"),
     ):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")

@@ -13,39 +13,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from candide import errors, evaluate, events, plot, priors
+    from candide import errors, events, plot, priors
+    from candide.api import (
+        adapt_prior,
+        check_data,
+        compare_settings,
+        cross_validate,
+        describe_model,
+        detect_drift,
+        diff_models,
+        evaluate,
+        explain_rows,
+        export_model,
+        fit,
+        fit_from_counts,
+        fit_model,
+        forget_rows,
+        load,
+        make_counting_query,
+        merge_models,
+        plot_model,
+        predict_table,
+        predict_text,
+        reweight_model,
+        slide_window,
+        update_model,
+        write_report,
+    )
     from candide.estimators.bayes_classifier import BayesClassifier
     from candide.estimators.dropins.categorical import CategoricalNB
     from candide.estimators.dropins.discrete import BernoulliNB, ComplementNB, MultinomialNB
     from candide.estimators.dropins.gaussian import GaussianNB
-    from candide.estimators.factory import fit, load
     from candide.estimators.naive_bayes import GaussianBayes, NaiveBayes
     from candide.estimators.text import TextNB
     from candide.model.policy import Policy
 
 __version__ = "0.1.0"
-
-# What is public, and where it lives. Looked up at first use, so that `import candide` stays quick and `candide.load`
-# imports no more than the model needs.
-_HOME = {
-    "BayesClassifier": "candide.estimators.bayes_classifier",
-    "BernoulliNB": "candide.estimators.dropins.discrete",
-    "CategoricalNB": "candide.estimators.dropins.categorical",
-    "ComplementNB": "candide.estimators.dropins.discrete",
-    "GaussianBayes": "candide.estimators.naive_bayes",
-    "GaussianNB": "candide.estimators.dropins.gaussian",
-    "MultinomialNB": "candide.estimators.dropins.discrete",
-    "NaiveBayes": "candide.estimators.naive_bayes",
-    "Policy": "candide.model.policy",
-    "TextNB": "candide.estimators.text",
-    "errors": "candide.errors",
-    "evaluate": "candide.evaluate",
-    "events": "candide.events",
-    "fit": "candide.estimators.factory",
-    "load": "candide.estimators.factory",
-    "plot": "candide.plot",
-    "priors": "candide.priors",
-}
 
 __all__ = [
     "BayesClassifier",
@@ -58,22 +61,57 @@ __all__ = [
     "NaiveBayes",
     "Policy",
     "TextNB",
+    "adapt_prior",
+    "check_data",
+    "compare_settings",
+    "cross_validate",
+    "describe_model",
+    "detect_drift",
+    "diff_models",
     "errors",
     "evaluate",
     "events",
+    "explain_rows",
+    "export_model",
     "fit",
+    "fit_from_counts",
+    "fit_model",
+    "forget_rows",
     "load",
+    "make_counting_query",
+    "merge_models",
     "plot",
+    "plot_model",
+    "predict_table",
+    "predict_text",
     "priors",
+    "reweight_model",
+    "slide_window",
+    "update_model",
+    "write_report",
 ]
+
+_MODULES = {
+    "BayesClassifier": "estimators.bayes_classifier",
+    "BernoulliNB": "estimators.dropins.discrete",
+    "CategoricalNB": "estimators.dropins.categorical",
+    "ComplementNB": "estimators.dropins.discrete",
+    "GaussianBayes": "estimators.naive_bayes",
+    "GaussianNB": "estimators.dropins.gaussian",
+    "MultinomialNB": "estimators.dropins.discrete",
+    "NaiveBayes": "estimators.naive_bayes",
+    "Policy": "model.policy",
+    "TextNB": "estimators.text",
+}  # names that are not functions of api, and where they are defined
+_SUBMODULES = ("errors", "events", "plot", "priors")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    """Look a public name up at first use, so that `import candide` is quick and `candide.load` imports little."""
+    if name not in __all__:
         raise AttributeError(f"module 'candide' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    value = module if module.__name__ == f"candide.{name}" else getattr(module, name)
-    globals()[name] = value
+    module = import_module(f"candide.{name if name in _SUBMODULES else _MODULES.get(name, 'api')}")
+    globals()[name] = value = module if name in _SUBMODULES else getattr(module, name)
     return value
 
 

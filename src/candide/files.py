@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from candide.errors import BusyError, InputError
+from candide.errors import BusyError, InputError, InputTypeError
 
 _LOCK_POLL_SECONDS = 0.005  # between two attempts to lock
 _FORCE_REMEDY = "name another file, or pass --force (force=True) to write there all the same"
@@ -33,30 +33,70 @@ _STALE_SECONDS = 3600.0  # age of a temporary file that a killed process must ha
 
 
 def check_output(
-    path: str | os.PathLike,
-    inputs: Iterable[str | os.PathLike] = (),
-    *,
-    is_own_file: Callable[[str], bool],
-    force: bool = False,
+    path: str | os.PathLike | None, *inputs: Any, is_own_file: Callable[[str], bool], force: bool = False
 ) -> None:
-    """Refuse an output by which something would be lost, before any work is done for it.
+    """Refuse an output path that would lose something; call it before any work is done for the output.
 
-    It may not be one of the inputs, by whatever name, nor a file that Candide did not make, as ``ours`` tells, unless
-    that is wanted by ``force``. A folder, a pipe or a device is refused always: it would be replaced, not written to.
+    The path may not be one of the files behind ``inputs`` (models and data in any form), nor a file that Candide did
+    not write, as ``is_own_file`` tells, unless ``force`` is set. Folders, pipes and devices are always refused.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("age,job")
+    >>> try:
+    ...     check_output(path, {"age": [30]}, path, is_own_file=lambda name: True)
+    ... except InputError as error:
+    ...     print(error.problem.removeprefix(path))
+     is one of the inputs, which would be lost
     """
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        remedy = "pass a path; labels are a column of the data, named by target: {**X, 'label': y}, target='label'"
+        raise InputTypeError(f"expected the path of an output file, got {type(path).__name__}", remedy=remedy)
     name = os.fspath(path)
     if not os.path.isdir(os.path.dirname(os.path.realpath(name))):
         folder = os.path.dirname(os.path.realpath(name) if os.path.islink(name) else name)
-        remedy = "make it first, or write elsewhere"
+        remedy = "create it first, or write elsewhere"
         raise InputError(f"{name}: there is no folder {folder!r}", value=name, remedy=remedy)
-    there = _stat_regular(name)
-    if there is None or force:
+    existing = _stat_regular(name)
+    if existing is None or force:
         return
-    if any(_is_same_file(one, there) for one in inputs):
+    if any(_is_same_file(file, existing) for file in input_files(*inputs)):
         raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE_REMEDY)
     if not is_own_file(name):
-        what = "holds something else" if there.st_size else "is empty"
-        raise InputError(f"{name} is there already, and {what}", value=name, remedy=_FORCE_REMEDY)
+        what = "holds something else" if existing.st_size else "is empty"
+        raise InputError(f"{name} exists already, and {what}", value=name, remedy=_FORCE_REMEDY)
+
+
+def input_files(*inputs: Any) -> Iterator[Any]:
+    """Yield the files behind models and data: of a path, a folder, a glob, a query; the descriptor of standard input.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> open(os.path.join(folder, "b.csv"), "w").close()
+    >>> [os.path.basename(name) for name in input_files(f"SELECT * FROM '{folder}/b.csv'")]
+    ['b.csv']
+    """
+    for data in inputs:
+        if isinstance(data, str) and data == "-":
+            with suppress(AttributeError, OSError, ValueError):  # no standard input, or one without a descriptor
+                yield sys.stdin.fileno()
+        elif isinstance(data, str | os.PathLike):
+            yield from _files_in_name(os.fspath(data))
+        else:
+            yield from getattr(data, "files", ())  # of an Arrow dataset
+
+
+def _files_in_name(name: str) -> Iterator[str]:
+    if os.path.isdir(name):
+        yield from (os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files)
+    elif os.path.exists(name):
+        yield name
+    else:  # a glob, a table within a file, or a query with names in quotes
+        for text in {name, name.partition("::")[0], *(match[2] for match in _QUOTED_TEXT.finditer(name))}:
+            yield from glob.glob(text, recursive=True)
 
 
 def _stat_regular(name: str) -> os.stat_result | None:
@@ -241,41 +281,3 @@ def _remove_stale(target: str) -> None:
                 with suppress(OSError):
                     if time.time() - entry.stat().st_mtime > _STALE_SECONDS:
                         os.unlink(entry.path)
-
-
-def input_files(*data: Any) -> Iterator[Any]:
-    """The files behind models or data: a path, a folder, a glob, a query, standard input (its descriptor).
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> for name in ("a.csv", "b.csv"):
-    ...     open(os.path.join(folder, name), "w").close()
-    >>> [sorted(map(os.path.basename, input_files(f"{folder}{rest}"))) for rest in ("", "/*.csv", "/a.csv")]
-    [['a.csv', 'b.csv'], ['a.csv', 'b.csv'], ['a.csv']]
-    >>> [os.path.basename(name) for name in input_files(f"SELECT * FROM '{folder}/b.csv'")]
-    ['b.csv']
-    """
-    for source in data:
-        if isinstance(source, str) and source == "-":
-            yield from _standard_input()
-        elif isinstance(source, str | os.PathLike):
-            yield from _files_in_name(os.fspath(source))
-        else:
-            yield from getattr(source, "files", ())  # of an Arrow dataset
-
-
-def _files_in_name(name: str) -> Iterator[str]:
-    if os.path.isdir(name):
-        yield from (os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files)
-    elif os.path.exists(name):
-        yield name
-    else:  # a glob, a table within a file, or a query with names in quotes
-        for text in {name, name.partition("::")[0], *(match[2] for match in _QUOTED_TEXT.finditer(name))}:
-            yield from glob.glob(text, recursive=True)
-
-
-def _standard_input() -> Iterator[int]:
-    try:
-        yield sys.stdin.fileno()
-    except (AttributeError, OSError, ValueError):  # none, or not a file
-        return

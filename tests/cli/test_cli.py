@@ -168,7 +168,7 @@ def test_errors_are_one_line_and_the_exit_status_tells(herbs, tmp_path):
     assert wrong.stderr.startswith("candide: unknown target 'hrb'; did you mean 'herb'?")
     assert wrong.stderr.count("\n") == 1
     (tmp_path / "not.candide").write_bytes(b"nonsense")
-    assert "not a whole Candide model file" in main("show", tmp_path / "not.candide").stderr
+    assert "not a complete Candide model file" in main("show", tmp_path / "not.candide").stderr
     assert main("fit", "--model=naive", folder / "herbs.csv").returncode == 2
     assert "Traceback" in main("--debug", "fit", folder / "herbs.csv", "--target", "hrb").stderr
     said = main("--debug", "show", "postgresql://ann:s3cr@t@host/shop::orders").stderr

@@ -76,7 +76,7 @@ def test_a_model_alone_asks_for_data(herbs):
         error = failure("evaluate", herbs / "herbs.candide", *more)
         assert error.value == str(herbs / "herbs.candide")
         assert error.remedy == f"pass DATA to score it on: candide evaluate {herbs / 'herbs.candide'} DATA"
-    assert str(failure("evaluate", herbs / "herbs.csv")) == "say which column to learn: --target COL"
+    assert str(failure("evaluate", herbs / "herbs.csv")) == "expected the column to predict; pass --target COL"
     assert failure("evaluate", *[herbs / "herbs.csv"] * 3).remedy == "pass DATA with --target, or MODEL and DATA"
 
 
@@ -383,8 +383,8 @@ def test_a_folder_that_is_not_there_is_named_before_any_work(herbs, tmp_path, co
         "merge": (herbs / "herbs.candide",),
     }[command]
     error = failure(command, *args, "-o", out)
-    assert str(error) == f"{out}: there is no folder '{out.parent}'; make it first, or write elsewhere"
-    assert (error.value, error.remedy) == (str(out), "make it first, or write elsewhere")
+    assert str(error) == f"{out}: there is no folder '{out.parent}'; create it first, or write elsewhere"
+    assert (error.value, error.remedy) == (str(out), "create it first, or write elsewhere")
 
 
 def test_the_folder_of_a_link_that_leads_nowhere_is_named(tmp_path):
@@ -407,7 +407,7 @@ def test_data_in_the_place_of_a_model_are_told_from_a_damaged_model(tmp_path, mo
     (tmp_path / "rows.csv").write_text(SMALL)
     more = {"merge": ("-o", "m.candide"), "plot": ("-o", "m.png"), "show": ()}.get(command, ("rows.csv",))
     error = failure(command, "rows.csv", *more)
-    assert (error.problem, error.value) == ("rows.csv is data, and no model", "rows.csv")
+    assert (error.problem, error.value) == ("rows.csv is data, not a model", "rows.csv")
     assert "candide fit rows.csv --target COLUMN" in error.remedy
 
 

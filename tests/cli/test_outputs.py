@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from tests.cli.typed import run as run_command
 
 import candide as cd
-from candide import cli, operations, store
+from candide import cli, store
+from candide.engines.scored_files import is_scored_file
 from candide.errors import InputError
-from candide.files import input_files
-from candide.store import outputs
-from candide.store.scored_files import is_scored_file
+from candide.files import check_output, input_files
+from candide.operations.fit import fit_model
 
 ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
 
@@ -96,7 +96,7 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
     assert "is empty" in str(run("predict", "m.candide", "a.csv", "-o", out))
     assert run("predict", "m.candide", "a.csv", "-o", out, "--force") is None
     table = pa.table({"prediction": ["a"], "p_a": [1.0], "log_density": [0.0], "remark": ["mine"]})
-    outputs.check_destination(out, ours=is_scored_file)
+    check_output(out, is_own_file=is_scored_file)
     if ending == "parquet":
         pq.write_table(table, out)
     elif ending == "jsonl":
@@ -106,7 +106,7 @@ def test_predictions_replace_predictions_and_nothing_else(folder, ending):
         (folder / out).write_text(text.replace(",", "\t") if ending == "tsv" else text)
     for data in ("a.csv", {"size": [1.0]}):
         with pytest.raises(InputError) as refused:
-            operations.predict("m.candide", data, out=out)
+            cd.predict_table("m.candide", data, out=out)
         assert refused.value.value == out
 
 
@@ -131,11 +131,11 @@ def test_a_table_with_the_same_heads_is_kept(folder, ending, row):
         out.write_text("\n".join(lines).replace(",", "\t" if ending == "tsv" else ",") + "\n")
     before = out.read_bytes()
     with pytest.raises(InputError) as refused:
-        operations.predict("m.candide", "a.csv", out=out)
+        cd.predict_table("m.candide", "a.csv", out=out)
     assert "--force" in refused.value.remedy
     assert out.read_bytes() == before
-    operations.predict("m.candide", "a.csv", out=out, force=True)
-    operations.predict("m.candide", "a.csv", out=out)  # which is ours now
+    cd.predict_table("m.candide", "a.csv", out=out, force=True)
+    cd.predict_table("m.candide", "a.csv", out=out)  # which is ours now
 
 
 @pytest.mark.parametrize("labels", [[True, False], [1, 2], [1.0, 2.0], ["2024-01-01", "2024-02-01"], ["low", "a_low"]])
@@ -143,9 +143,9 @@ def test_a_table_with_the_same_heads_is_kept(folder, ending, row):
 def test_whatever_the_classes_are_predictions_are_known(folder, ending, labels):
     kinds = np.array(labels, "M8[D]" if str(labels[0]).startswith("20") else None)
     rows, out = {"size": [1.0, 1.2, 3.0, 3.3], "y": np.repeat(kinds, 2)}, folder / f"scored.{ending}"
-    model = operations.fit_model(rows, "y", model="naive").fitted
+    model = fit_model(rows, "y", model="naive").fitted
     for _ in range(2):
-        operations.predict(model, {"size": [1.0, 2.0, 3.0]}, out=out, intervals=0.9)
+        cd.predict_table(model, {"size": [1.0, 2.0, 3.0]}, out=out, intervals=0.9)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
@@ -177,7 +177,7 @@ def test_what_is_no_regular_file_is_never_replaced(folder):
         lambda force: model.save("pipe.csv", force=force),
         lambda force: model.predict_table("a.csv", "pipe.csv", force=force),
         lambda force: model.save("rows", force=force),
-        lambda force: operations.merge([model, model], "pipe.csv", force=force),
+        lambda force: cd.merge_models([model, model], "pipe.csv", force=force),
     ):
         for force in (False, True):
             with pytest.raises(InputError, match="no regular file"):
@@ -202,6 +202,6 @@ def test_an_empty_file_of_the_user_is_not_replaced(tmp_path):
     out.touch()
     refused = run_command("fit", rows, "--target", "y", "-o", out)
     assert refused.exit_code == 1
-    assert "is there already, and is empty" in str(refused.exception)
+    assert "exists already, and is empty" in str(refused.exception)
     assert out.stat().st_size == 0
     assert run_command("fit", rows, "--target", "y", "-o", out, "--force").exit_code == 0

@@ -149,7 +149,7 @@ BAD = [
     (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
     (("-w", "means"), "this picture is for images, whose columns are pixels; if the 5 columns of this model are"),
     (("-w", "means"), "--shape 1x5; else draw densities, regions, ellipses or network"),
-    (("-w", "means", "--shape", "28"), "--shape '28' is no shape; pass rows and columns"),
+    (("-w", "means", "--shape", "28"), "--shape '28' is not a valid shape; pass rows and columns"),
     (("-w", "means", "--shape", "28x28"), "the model has 5 columns"),
 ]
 

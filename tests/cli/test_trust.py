@@ -6,8 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cli.typed import ask, run
 
+import candide as cd
 from candide import demo, formatting
-from candide.evaluate import METRICS, cross_validate
+from candide.metrics.scores import METRICS
 from candide.report.summary import HeldOutSummary
 
 
@@ -25,7 +26,7 @@ def test_a_fit_says_what_it_may_be_trusted_for(herbs):
     assert found["term_counts"]["column"] >= 4
     assert found["baseline_metrics"]["auc"] == 0.5
     assert found["model_metrics"]["log_loss"] < found["baseline_metrics"]["log_loss"]
-    plain = cross_validate(str(herbs), "herb", model="naive", folds=3).total
+    plain = cd.cross_validate(str(herbs), "herb", model="naive", folds=3).total
     assert found["naive_bayes_metrics"]["accuracy"] == pytest.approx(plain.accuracy, abs=0.03)  # other folds
     text = " ".join(run("fit", herbs, "-t", "herb", "--model", "bayes").output.split())
     for who, of in (
@@ -77,7 +78,7 @@ def test_a_weighted_model_is_cross_validated(herbs):
     fitted = ask("fit", herbs, "-t", "herb", "--model", "bayes", "--folds", "3")["validation"]
     assert folds["metrics"]["log_loss"] == fitted["metrics"]["log_loss"]
     assert folds["metrics"]["weighted_auc"]["value"] > 0.9
-    wanted = cross_validate(str(herbs), "herb", model="bayes", folds=3).total.log_loss
+    wanted = cd.cross_validate(str(herbs), "herb", model="bayes", folds=3).total.log_loss
     assert folds["metrics"]["log_loss"]["value"] == pytest.approx(wanted, rel=1e-12)
 
 

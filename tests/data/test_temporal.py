@@ -10,8 +10,9 @@ import pytest
 from tests.cli.typed import output as run
 
 import candide as cd
-from candide import operations, store
+from candide import store
 from candide.errors import ModelFileError
+from candide.operations.fit import fit_model
 from candide.report import summary
 from candide.store.container import pack_container, unpack_container
 
@@ -34,8 +35,8 @@ def data(request, tmp_path):
 
 
 def test_rows_and_models_show_dates(data, tmp_path):
-    fitted = operations.fit_model(data, "y", model="naive").fitted
-    [explained] = operations.explain_rows(fitted, data, [3])
+    fitted = fit_model(data, "y", model="naive").fitted
+    [explained] = cd.explain_rows(fitted, data, [3])
     assert next(one.value for one in explained.decision.contributions if one.column == "when") == DAYS[2]
     store.save(fitted, tmp_path / "m.candide")
     loaded = store.load(tmp_path / "m.candide")
@@ -54,16 +55,14 @@ def test_rows_and_models_show_dates(data, tmp_path):
 
 
 def test_moves_of_dates_are_dates(data):
-    fitted = operations.fit_model(data, "y", model="naive").fitted
-    later = operations.fit_model(
-        {**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive"
-    ).fitted
-    assert "2024-01-" in str(summary.summarize_diff(operations.diff_models(fitted, later)))
+    fitted = fit_model(data, "y", model="naive").fitted
+    later = fit_model({**ROWS, "when": [day + dt.timedelta(days=9) for day in DAYS]}, "y", model="naive").fitted
+    assert "2024-01-" in str(summary.summarize_diff(cd.diff_models(fitted, later)))
 
 
 def test_a_file_names_its_own_columns_as_dates(tmp_path):
     path = tmp_path / "m.candide"
-    store.save(operations.fit_model(ROWS, "y", model="naive").fitted, path)
+    store.save(fit_model(ROWS, "y", model="naive").fitted, path)
     header, arrays = unpack_container(memoryview(path.read_bytes()), verify=True)
     header["dates"] = ["whenever"]
     path.write_bytes(b"".join(bytes(piece) for piece in pack_container(header, arrays)))

@@ -13,7 +13,7 @@ from tests.cli.typed import run
 from tests.serve.client import ask
 
 import candide as cd
-from candide import operations, store
+from candide import store
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.data.text_formats import TextFormat
@@ -72,9 +72,9 @@ def test_rows_in_memory_and_tables(model_of, kind, value):
     refuses(lambda: model.explain(one(value)), kind, value)
     refuses(lambda: model.predict_table(pa.table(one(value))), kind, value, row=not isinstance(value, str))
     with pytest.raises(InputError, match="is not a"):
-        operations.update(model.fitted_, {**one(value), "y": ["a"]}, target="y")
+        cd.update_model(model.fitted_, {**one(value), "y": ["a"]}, target="y")
     with pytest.raises(InputError, match="is not a"):
-        operations.forget(model.fitted_, {**one(value), "y": ["a"]}, target="y")
+        cd.forget_rows(model.fitted_, {**one(value), "y": ["a"]}, target="y")
 
 
 @pytest.mark.parametrize(("kind", "value"), CASES)

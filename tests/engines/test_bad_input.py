@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import candide as cd
 from candide.engines.reading import ReadOptions
 from candide.errors import CandideError, InputError, InputTypeError, SourceError, UnknownNameError
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
 from candide.validation.evaluation import evaluate
 
 GOOD = "age,job,y\n" + "".join(f"{20 + i % 49},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
@@ -103,7 +103,7 @@ def test_infinite_values_and_negative_counts_name_the_column():
     assert (error.value.column, error.value.value) == ("n", -2)
     fitted = fit_model({"x": [1.0, 2.0, 4.0, 3.0], "y": ["a", "b", "a", "b"]}, "y", model="naive").fitted
     with pytest.raises(InputError) as error:
-        predict(fitted, {"x": [1.0, np.inf]})
+        cd.predict_table(fitted, {"x": [1.0, np.inf]})
     assert (error.value.column, error.value.row, error.value.value) == ("x", 1, np.inf)
 
 
@@ -130,7 +130,7 @@ def test_names_with_quotes_and_sql_never_reach_sql_unquoted():
     data["y"] = ["a", "b"] * 20
     learned = fit_model(data, "y", model="naive")
     assert set(learned.fitted.counts.plan.columns) == set(names)
-    assert predict(learned.fitted, data, keep=["it's"]).num_rows == 40
+    assert cd.predict_table(learned.fitted, data, keep=["it's"]).num_rows == 40
 
 
 def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
@@ -146,7 +146,7 @@ def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
 def test_a_category_of_a_megabyte():
     long = "x" * 1_000_000
     fitted = fit_model({"c": [long, "s"] * 10, "y": ["a", "b"] * 10}, "y", model="naive").fitted
-    assert predict(fitted, {"c": [long, "s", "new"]}).column("prediction").to_pylist()[:2] == ["a", "b"]
+    assert cd.predict_table(fitted, {"c": [long, "s", "new"]}).column("prediction").to_pylist()[:2] == ["a", "b"]
 
 
 def test_a_million_categories():
@@ -179,11 +179,11 @@ def test_a_failed_write_leaves_nothing_under_the_name(tmp_path):
     fitted = fit_model(csv(tmp_path, GOOD), "y", model="naive").fitted
     out = tmp_path / "out.parquet"
     with pytest.raises(InputError) as error:
-        predict(fitted, {"age": [1.0, np.inf], "job": ["cook", "cook"]}, out=out)
+        cd.predict_table(fitted, {"age": [1.0, np.inf], "job": ["cook", "cook"]}, out=out)
     assert (error.value.column, error.value.row) == ("age", 1)
     assert not out.exists()
     with pytest.raises(UnknownNameError):
-        predict(fitted, csv(tmp_path, GOOD), out=tmp_path / "out.xls")
+        cd.predict_table(fitted, csv(tmp_path, GOOD), out=tmp_path / "out.xls")
     assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
 
 
@@ -193,11 +193,10 @@ def test_a_full_disk_leaves_nothing_under_the_name(tmp_path):
     code = f"""
 import resource, signal
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
 fitted = fit_model({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-predict(fitted, "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)", out={str(tmp_path / "out.csv")!r})
+cd.predict_table(fitted, "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)", out={str(tmp_path / "out.csv")!r})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
@@ -234,7 +233,7 @@ def herbs():
 def test_a_source_with_none_of_the_columns_is_refused(herbs):
     rows, fitted = herbs
     with pytest.raises(InputError, match="none of the model's columns") as error:
-        predict(fitted, {"LEAF": rows["leaf"], "Soil": rows["soil"]})
+        cd.predict_table(fitted, {"LEAF": rows["leaf"], "Soil": rows["soil"]})
     assert error.value.value == ["leaf", "soil"]
     assert error.value.remedy == "did you mean 'LEAF' for 'leaf', 'Soil' for 'soil'?"
 
@@ -242,7 +241,7 @@ def test_a_source_with_none_of_the_columns_is_refused(herbs):
 def test_a_column_that_is_lacking_is_told(herbs):
     rows, fitted = herbs
     with pytest.warns(UserWarning, match="lacks 'soil': taken as missing in every row; did you mean 'Soil' for 'soil'"):
-        predict(fitted, {"leaf": rows["leaf"], "Soil": rows["soil"]})
+        cd.predict_table(fitted, {"leaf": rows["leaf"], "Soil": rows["soil"]})
     with pytest.warns(UserWarning, match=r"lacks 'soil': taken as missing in every row$"):
         evaluate(fitted, {"leaf": rows["leaf"], "herb": rows["herb"]})
 

@@ -7,7 +7,6 @@ from tests.engines.test_doors_fuzz import DOORS
 
 import candide as cd
 from candide.data.notes import DataWarning
-from candide.operations.fit_counts import fit_from_counts, make_counting_query
 
 ROWS = pa.table(
     {
@@ -25,7 +24,7 @@ def check(data, model):
     assert fitted.classes_.tolist() == ["no", "yes"]
     assert fitted.counts_.n_rows == 80
     with pytest.warns(DataWarning, match=NOTE):
-        assert cd.evaluate.evaluate(fitted, data).n == 80
+        assert cd.evaluate(fitted, data).n == 80
 
 
 @pytest.mark.parametrize("model", ["naive", "bayes"])
@@ -44,8 +43,8 @@ def test_blank_labels_of_postgres_are_left_out(postgres):
 
 def test_blank_labels_of_pasted_counts_are_left_out(tmp_path):
     path = tmp_path / "counts.csv"
-    path.write_text("\n".join(in_duckdb(ROWS, make_counting_query(ROWS, "y", table="rows", dialect="duckdb"))))
-    learned = fit_from_counts(path)
+    path.write_text("\n".join(in_duckdb(ROWS, cd.make_counting_query(ROWS, "y", table="rows", dialect="duckdb"))))
+    learned = cd.fit_from_counts(path)
     assert learned.fitted.labels.values == ("no", "yes")
     assert NOTE in map(str, learned.notes)
 
@@ -58,4 +57,4 @@ def test_a_table_of_blank_labels_has_no_labels():
 def test_estimators_keep_empty_text_as_a_class():
     model = cd.NaiveBayes().fit(ROWS.drop(["y"]), ROWS["y"].to_pylist())
     assert model.classes_.tolist() == ["", "  ", "no", "yes"]
-    assert cd.evaluate.evaluate(model, ROWS, target="y").n == 120
+    assert cd.evaluate(model, ROWS, target="y").n == 120

@@ -17,11 +17,12 @@ from sqlglot import exp
 from tests.cli.typed import ask, output, run
 from tests.engines.test_engines import same
 
+import candide as cd
 from candide.engines.reading import ReadOptions
 from candide.engines.sql.dialects.registry import DIALECTS
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError
-from candide.operations import fit_from_counts, fit_model, make_counting_query, merge
+from candide.operations.fit import fit_model
 
 N = 400
 NAME = 'a "name"; --'
@@ -98,7 +99,7 @@ def returned(name: str, rows: pa.Table, query: str, request) -> list[str]:
 
 def asked(rows: pa.Table, dialect: str, events="auto", weight=None, drop=()) -> str:
     left = [*drop, *([] if weight else ["w"])]
-    return make_counting_query(
+    return cd.make_counting_query(
         rows, "label", table="shop.people", dialect=dialect, events=events, weight=weight, drop=left
     )
 
@@ -112,7 +113,7 @@ def direct(rows: pa.Table, events="auto", weight=None):
 @pytest.mark.parametrize("case", EVENTS)
 def test_the_census_is_the_one_that_is_counted_directly(name, case):
     rows, (events, weight) = table(), EVENTS[case]
-    found = fit_from_counts(RUN[name](rows, asked(rows, name, events, weight)))
+    found = cd.fit_from_counts(RUN[name](rows, asked(rows, name, events, weight)))
     wanted = direct(rows, events, weight)
     same(found.fitted.counts, wanted.fitted.counts)
     assert (found.fitted.target, found.fitted.dates) == ("label", wanted.fitted.dates)
@@ -126,17 +127,17 @@ def test_rows_are_counted_as_a_model_counts_so_that_both_add(name, tmp_path):
     rows = table()
     first, second = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     model = fit_model(first, "label", model="naive", events={"height": "binned", "price": "binned"}, drop=["w"]).fitted
-    query = make_counting_query(second[:50], "label", table="shop.people", dialect=name, like=model)
-    added = merge([model, fit_from_counts(RUN[name](second, query)).fitted])
-    wanted = merge([model, fit_model(second, "label", like=model).fitted])
+    query = cd.make_counting_query(second[:50], "label", table="shop.people", dialect=name, like=model)
+    added = cd.merge_models([model, cd.fit_from_counts(RUN[name](second, query)).fitted])
+    wanted = cd.merge_models([model, fit_model(second, "label", like=model).fitted])
     same(added.counts, wanted.counts)
     with pytest.raises(InputError) as caught:
-        make_counting_query(
+        cd.make_counting_query(
             second, "label", table="t", dialect=name, like=fit_model(first, "label", keep_held_out=False).fitted
         )
     assert "naive" in caught.value.remedy
     with pytest.raises(InputError, match="like determines"):
-        make_counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
+        cd.make_counting_query(second, "label", table="t", dialect=name, like=model, drop=["w"])
 
 
 @pytest.mark.parametrize("case", EVENTS)
@@ -144,7 +145,7 @@ def test_postgres_returns_the_same(postgres, case):
     rows, (events, weight) = table(), EVENTS[case]
     name = postgres.make(rows).rpartition("::")[2]
     query = asked(rows, "postgres", events, weight).replace("shop.people", name)
-    found = fit_from_counts(written(HEADER, postgres.run(query)))
+    found = cd.fit_from_counts(written(HEADER, postgres.run(query)))
     same(found.fitted.counts, direct(rows, events, weight).fitted.counts)
 
 
@@ -168,8 +169,10 @@ def test_a_sample_finds_the_plan_of_a_table_that_it_is_part_of(tmp_path):
 
     small = rows.slice(0, 200).select(["height", "visits", "code", "flag", "label"])
     arrow_csv.write_csv(small, sample)
-    query = make_counting_query(sample, "label", table="shop.people", dialect="duckdb", events={"code": "categorical"})
-    found = fit_from_counts(in_duckdb(rows, query)).fitted.counts
+    query = cd.make_counting_query(
+        sample, "label", table="shop.people", dialect="duckdb", events={"code": "categorical"}
+    )
+    found = cd.fit_from_counts(in_duckdb(rows, query)).fitted.counts
     wanted = fit_model(
         rows.select(small.column_names), "label", model="naive", events={"code": "categorical"}
     ).fitted.counts
@@ -179,7 +182,7 @@ def test_a_sample_finds_the_plan_of_a_table_that_it_is_part_of(tmp_path):
 def test_a_sample_that_is_unlike_the_table_is_told_of():
     rows = table()
     sample = rows.set_column(0, "height", [np.random.default_rng(0).normal(size=N)])
-    codes = [one.code for one in fit_from_counts(in_duckdb(rows, asked(sample, "duckdb"))).notes]
+    codes = [one.code for one in cd.fit_from_counts(in_duckdb(rows, asked(sample, "duckdb"))).notes]
     assert ("sample-unlike" in codes, codes[-1]) == (True, "naive-of-counts")
 
 
@@ -192,7 +195,7 @@ def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
         "label": ["", "a", "?", "b", "a"],
     }
     rows = pa.table({name: (some * 100)[:200] for name, some in each.items()})
-    found = fit_from_counts(in_duckdb(rows, asked(rows, "duckdb")))
+    found = cd.fit_from_counts(in_duckdb(rows, asked(rows, "duckdb")))
     told = {(one.code, one.column) for one in found.notes}
     assert told == {(one.code, one.column) for one in direct(rows).notes} | {("naive-of-counts", None)}
     assert {
@@ -212,13 +215,13 @@ WORDS = ["12", "unknown", "", None, "3.5", "7 apples", " 4 ", "1e2"]  # as text 
 def test_text_among_numbers_is_missing(name, request):
     rows = pa.table({"amount": WORDS * 4, "label": ["a", "a", "b"] * 10 + ["a", "b"]})
     sample = {"amount": [i / 4 % 3 for i in range(32)], "label": rows["label"]}
-    query = make_counting_query(sample, "label", table="shop.people", dialect=name)
+    query = cd.make_counting_query(sample, "label", table="shop.people", dialect=name)
     lines = returned(name, rows, query, request)
     numbers = [
         None if text in ("unknown", "", None, "7 apples") else float(text) for text in rows["amount"].to_pylist()
     ]
     wanted = fit_model({"amount": numbers, "label": rows["label"]}, "label", model="naive").fitted.counts
-    same(fit_from_counts(lines).fitted.counts, wanted)
+    same(cd.fit_from_counts(lines).fitted.counts, wanted)
 
 
 def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
@@ -227,26 +230,26 @@ def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
     meant = [None, None, None, None, 0.0, 0.0, 1000.0, 5.0, 0.5, 1e-310]
     labels = ["a", "b", "b", "a", "b"] * 8
     sample = {"amount": [i / 4 % 3 for i in range(40)], "label": labels}
-    query = make_counting_query(sample, "label", table="shop.people", dialect="postgres")
+    query = cd.make_counting_query(sample, "label", table="shop.people", dialect="postgres")
     name = postgres.make(pa.table({"amount": texts * 4, "label": labels})).rpartition("::")[2]
-    found = fit_from_counts(written(HEADER, postgres.run(query.replace("shop.people", name)))).fitted.counts
+    found = cd.fit_from_counts(written(HEADER, postgres.run(query.replace("shop.people", name)))).fitted.counts
     wanted = fit_model(pa.table({"amount": meant * 4, "label": labels}), "label", model="naive", like=found.plan)
     same(found, wanted.fitted.counts)
 
 
 def test_a_weight_that_is_no_number_is_refused():
     rows = {"size": [1.0, 2.0, 3.0, 4.0] * 5, "label": ["a", "b"] * 10}
-    query = make_counting_query(
+    query = cd.make_counting_query(
         {**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w"
     )
     with pytest.raises(InputError) as error:
-        fit_from_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
+        cd.fit_from_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
     assert error.value.column == "w"
 
 
 def test_models_of_counts_add_to_those_of_rows():
     june, july = table(0), table(1)
-    counted = fit_from_counts(in_duckdb(june, asked(june, "duckdb"))).fitted
+    counted = cd.fit_from_counts(in_duckdb(june, asked(june, "duckdb"))).fitted
     both = counted + direct(july).fitted
     assert both.counts.n_rows == direct(june).fitted.counts.n_rows + direct(july).fitted.counts.n_rows
 
@@ -262,7 +265,7 @@ def result() -> list[list[str]]:
 
 def refused(lines) -> InputError:
     with pytest.raises(InputError) as error:
-        fit_from_counts(written(lines[0], lines[1:]))
+        cd.fit_from_counts(written(lines[0], lines[1:]))
     assert error.value.remedy
     return error.value
 
@@ -278,7 +281,7 @@ def test_a_result_that_is_cut_short_is_refused(result):
         refused(result[:end] or [[""]])
     text = "".join(written(result[0], result[1:]))
     with pytest.raises(InputError):
-        fit_from_counts(text[: len(text) * 2 // 3].splitlines(keepends=True))
+        cd.fit_from_counts(text[: len(text) * 2 // 3].splitlines(keepends=True))
 
 
 def test_a_result_that_was_pasted_twice_is_refused(result):
@@ -346,11 +349,11 @@ def test_texts_that_mean_one_value_are_counted_together(case, name):
     rng = np.random.default_rng(0)
     odd, other = rng.choice(list(meant), N), rng.choice(["p", "q"], N)
     rows = pa.table({"x": other, "z": rng.normal(size=N), "label": other}).drop_columns(name).append_column(name, [odd])
-    query = make_counting_query(rows, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"})
+    query = cd.make_counting_query(rows, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"})
     lines = [line.replace(f'""{name}"": ""VARCHAR""', f'""{name}"": ""{kind}""') for line in in_duckdb(rows, query)]
     typed = rows.drop_columns(name).append_column(name, [[meant[text] for text in odd]])
     wanted = fit_model(typed, "label", model="naive", events={"x": "categorical"}).fitted.counts
-    found = fit_from_counts(lines).fitted.counts
+    found = cd.fit_from_counts(lines).fitted.counts
     same(found, wanted)
     [part] = [part for part in found.plan.parts if "x" in part.columns]
     values = found.labels.values if name == "label" else part.levels[0].values
@@ -369,7 +372,7 @@ def test_a_plan_that_was_changed_is_refused(result):
 
 def test_another_target_is_refused(result):
     with pytest.raises(InputError) as error:
-        fit_from_counts(written(result[0], result[1:]), target="code")
+        cd.fit_from_counts(written(result[0], result[1:]), target="code")
     assert error.value.value == "code"
 
 
@@ -384,13 +387,13 @@ def test_what_a_query_cannot_count_is_refused_by_its_column():
 
 
 def test_a_name_of_a_table_is_quoted_where_it_must_be():
-    query = make_counting_query(table(), "label", table="a; drop table x; --", dialect="postgres", drop=["w"])
+    query = cd.make_counting_query(table(), "label", table="a; drop table x; --", dialect="postgres", drop=["w"])
     assert {one.name for one in sqlglot.parse_one(query, dialect="postgres").find_all(exp.Table)} == {
         "a; drop table x; --"
     }
     for bad in ("", "SELECT 1; DROP TABLE x", "SELECT FROM FROM"):
         with pytest.raises(InputError) as error:
-            make_counting_query(table(), "label", table=bad, dialect="postgres", drop=["w"])
+            cd.make_counting_query(table(), "label", table=bad, dialect="postgres", drop=["w"])
         assert error.value.value == bad
 
 
@@ -398,8 +401,8 @@ def test_a_name_of_a_table_is_quoted_where_it_must_be():
 def test_a_query_stands_for_a_table_and_what_is_said_to_be_missing_is(name):
     rows, said = table(), ReadOptions(na=("2", "", "NULL", "01"))
     few = "SELECT * FROM shop.people WHERE visits > 1 -- some"
-    query = make_counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], reading=said)
-    found = fit_from_counts(RUN[name](rows, query)).fitted
+    query = cd.make_counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], na=said.na)
+    found = cd.fit_from_counts(RUN[name](rows, query)).fitted
     some = rows.filter(pa.compute.greater(rows["visits"], 1))
     wanted = fit_model(some, "label", model="naive", drop=["w", "day"], reading=said).fitted
     same(found.counts, wanted.counts)
@@ -423,9 +426,10 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(name, label, 
     rows = pa.table(GAPS | {"class": (["a", "b", "b"] * 67)[:200]})
     said, levels = ReadOptions(na=("-999", "1.50", "true", "1")), {"double", "decimal", "whole"} - {label}
     how = {"events": dict.fromkeys(levels, "categorical"), "reading": said}
-    query = make_counting_query(rows, label, table="shop.people", dialect=name, **how)
+    events = how["events"]
+    query = cd.make_counting_query(rows, label, table="shop.people", dialect=name, events=events, na=said.na)
     lines = returned(name, rows, query, request)
-    same(fit_from_counts(lines).fitted.counts, fit_model(rows, label, model="naive", **how).fitted.counts)
+    same(cd.fit_from_counts(lines).fitted.counts, fit_model(rows, label, model="naive", **how).fitted.counts)
 
 
 def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp_path):
@@ -434,9 +438,11 @@ def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp
     sample = tmp_path / "sample.csv"
     sample.write_text("x,label\n" + "".join(f"{x:g},{y:g}\n" for x, y in zip(*rows.to_pydict().values(), strict=True)))
     how = {"events": {"x": "categorical"}, "reading": ReadOptions(na=("-999",))}
-    query = make_counting_query(sample, "label", table="shop.people", dialect="duckdb", **how)
+    query = cd.make_counting_query(
+        sample, "label", table="shop.people", dialect="duckdb", events={"x": "categorical"}, na="-999"
+    )
     same(
-        fit_from_counts(in_duckdb(rows, query)).fitted.counts,
+        cd.fit_from_counts(in_duckdb(rows, query)).fitted.counts,
         fit_model(sample, "label", model="naive", **how).fitted.counts,
     )
 
@@ -445,15 +451,15 @@ def test_a_number_that_means_missing_in_a_file_does_so_in_a_table_of_doubles(tmp
 def test_what_meant_missing_to_a_model_does_so_in_a_query_like_it(name):
     rows = pa.table(GAPS | {"label": ["a", "b", "b", "a"] * 50})
     model = fit_model(rows, "label", model="naive", reading=ReadOptions(na=("-999",))).fitted
-    query = make_counting_query(rows, "label", table="shop.people", dialect=name, like=model)
-    found = fit_from_counts(RUN[name](rows, query)).fitted
+    query = cd.make_counting_query(rows, "label", table="shop.people", dialect=name, like=model)
+    found = cd.fit_from_counts(RUN[name](rows, query)).fitted
     same(found.counts, fit_model(rows, "label", model="naive", like=model).fitted.counts)
     assert found.na == ("-999",)
 
 
 def test_no_text_of_a_query_for_spark_is_a_setting():
     rows, said = {"job": ["cook", "${env:HOME}"] * 20, "label": ["a", "b", "b", "a"] * 10}, ("${env:HOME}", "a${")
-    query = make_counting_query(rows, "label", table="shop.people", dialect="spark", reading=ReadOptions(na=said))
+    query = cd.make_counting_query(rows, "label", table="shop.people", dialect="spark", na=said)
     assert "${" not in query
     texts = [one.this for one in sqlglot.parse_one(query, dialect="spark").find_all(exp.Literal) if one.is_string]
     [na] = [json.loads(text)["na"] for text in texts if text.startswith('{"candide"')]
@@ -465,9 +471,9 @@ def test_money_of_postgres(postgres):
     rows = {"amount": [1234.5, 2.25, -3.0, None] * 9, "label": ["a", "b", "b", "a"] * 9}
     name = postgres.make(pa.table(rows)).rpartition("::")[2]
     money = f"SELECT CAST(CAST(amount AS NUMERIC) AS MONEY) AS amount, label FROM {name}"
-    query = make_counting_query(rows, "label", table=money, dialect="postgres")
+    query = cd.make_counting_query(rows, "label", table=money, dialect="postgres")
     same(
-        fit_from_counts(written(HEADER, postgres.run(query))).fitted.counts,
+        cd.fit_from_counts(written(HEADER, postgres.run(query))).fitted.counts,
         fit_model(rows, "label", model="naive").fitted.counts,
     )
 

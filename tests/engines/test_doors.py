@@ -85,12 +85,12 @@ def test_a_class_is_the_same_through_every_door(kind, tmp_path):
     values = VALUES[kind].take(pa.array([0, 1, 2] * 4))
     every = doors(pa.table({"y": values, "x": ["a", "b", "c"] * 4}), tmp_path)
     first = cd.fit(every["arrow"], "y", model="naive")
-    want = cd.evaluate.evaluate(first, every["arrow"])
+    want = cd.evaluate(first, every["arrow"])
     assert want.n == len(values.drop_null())
     for name in FITTED:
         model = cd.fit(every[name], "y", model="naive")
         for data in every.values():
-            assert cd.evaluate.evaluate(model, data).accuracy == want.accuracy, name
+            assert cd.evaluate(model, data).accuracy == want.accuracy, name
         assert len((first + model).classes_) == len(first.classes_), name
 
 
@@ -173,7 +173,7 @@ def test_a_column_of_strangers_is_told(tmp_path):
         (model.predict_table, strange),
         (model.predict_table, str(tmp_path / "rows.parquet")),
         (lambda rows: model.predict_table(rows, tmp_path / "out.csv"), strange),
-        (lambda rows: cd.evaluate.evaluate(model, rows), labelled),
+        (lambda rows: cd.evaluate(model, rows), labelled),
     ):
         with pytest.warns(DataWarning) as told:
             ask(rows)

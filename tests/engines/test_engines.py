@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.engines.sqlite_engine import SQLite
 
+import candide as cd
 from candide.data.table import Table
 from candide.encoding import Grid
 from candide.engines.base import Folds, LabelledSource, PreparedSource, find_engine, get_engine, open_source
@@ -15,7 +16,8 @@ from candide.engines.counting import count_source
 from candide.engines.reading import ReadOptions
 from candide.events import Categorical, EventModel, Gaussian
 from candide.model.plan import Plan, PlanPart
-from candide.operations import cross_validate, evaluate, explain_rows, fit_model, forget, predict, update
+from candide.operations.fit import fit_model
+from candide.validation.cross_validation import cross_validate
 
 N = 400
 
@@ -113,22 +115,25 @@ def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
 
 def test_rows_are_scored_and_explained_alike(opened, rows):
     fitted = fit_model(rows, "label", model="naive").fitted
-    mine, theirs = predict(fitted, opened, keep=["visits"]), predict(fitted, Table.from_data(rows), keep=["visits"])
+    mine, theirs = (
+        cd.predict_table(fitted, opened, keep=["visits"]),
+        cd.predict_table(fitted, Table.from_data(rows), keep=["visits"]),
+    )
     assert mine.column_names == theirs.column_names
     assert mine["prediction"].equals(theirs["prediction"])
     for name in mine.column_names[2:]:
         np.testing.assert_allclose(mine[name].to_numpy(), theirs[name].to_numpy(), rtol=1e-9)
     with pytest.warns(UserWarning, match="left out"):
-        assert evaluate(fitted, opened).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-12)
-    [mine], [theirs] = explain_rows(fitted, opened, [7]), explain_rows(fitted, rows, [7])
+        assert cd.evaluate(fitted, opened).log_loss == pytest.approx(cd.evaluate(fitted, rows).log_loss, rel=1e-12)
+    [mine], [theirs] = cd.explain_rows(fitted, opened, [7]), cd.explain_rows(fitted, rows, [7])
     assert (mine.row, mine.label, str(mine.decision)) == (7, theirs.label, str(theirs.decision))
 
 
 def test_what_was_counted_can_be_taken_away_again(opened, rows):
     fitted = fit_model(rows, "label", model="naive").fitted
-    more = update(fitted, opened).fitted
+    more = cd.update_model(fitted, opened).fitted
     assert more.counts.n_rows == 2 * fitted.counts.n_rows
-    np.testing.assert_allclose(forget(more, opened).fitted.counts.class_weight, fitted.counts.class_weight)
+    np.testing.assert_allclose(cd.forget_rows(more, opened).fitted.counts.class_weight, fitted.counts.class_weight)
 
 
 @pytest.mark.parametrize("seed", [0, 3])

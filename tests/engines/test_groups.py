@@ -15,8 +15,8 @@ from candide.errors import InputError, UnknownNameError
 from candide.events import Gaussian
 from candide.explain import columns as explain
 from candide.operations.fit import fit_model
-from candide.operations.update import count_like
 from candide.report import summary
+from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate
 
 PETAL = ("petal_length", "petal_width")

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import candide as cd
-from candide import operations
 from candide.engines.reading import ReadOptions
 
 WRITTEN = {
@@ -39,16 +38,16 @@ def path(tmp_path):
 @pytest.mark.parametrize("na", [(), ("?",), ("?", "TRUE")])
 def test_text_stays_as_it_is_written(path, tmp_path, na):
     reading = ReadOptions(na=na)
-    scored = operations.predict(MODEL, path, keep="all", reading=reading)
+    scored = cd.predict_table(MODEL, path, keep="all", **vars(reading))
     assert {name: scored[name].to_pylist() for name in WRITTEN} == WRITTEN | {"flag": ["TRUE", "false", "1", None]}
-    plain = operations.predict(MODEL, path, reading=reading)
+    plain = cd.predict_table(MODEL, path, **vars(reading))
     assert scored.select(plain.column_names).equals(plain)
     for ending, delimiter in (("csv", ","), ("tsv", "\t")):
-        operations.predict(MODEL, path, out=tmp_path / f"out.{ending}", keep="all", reading=reading)
+        cd.predict_table(MODEL, path, out=tmp_path / f"out.{ending}", keep="all", **vars(reading))
         with open(tmp_path / f"out.{ending}", newline="") as file:
             rows = list(csv.DictReader(file, delimiter=delimiter))
         assert {name: [row[name] for row in rows] for name in WRITTEN} == WRITTEN
-    operations.predict(MODEL, path, out=tmp_path / "out.jsonl", keep=["age"], reading=reading)
+    cd.predict_table(MODEL, path, out=tmp_path / "out.jsonl", keep=["age"], **vars(reading))
     lines = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
     assert [line["age"] for line in lines] == WRITTEN["age"]
 
@@ -77,9 +76,7 @@ def test_types_stay_as_they_are(tmp_path, out_of, into):
     if out_of == "parquet":
         pq.write_table(TYPED, data := tmp_path / "rows.parquet")
     with pytest.warns(UserWarning, match="lacks"):
-        scored = operations.predict(
-            MODEL, data, keep="all", out=tmp_path / "out.parquet" if into == "parquet" else None
-        )
+        scored = cd.predict_table(MODEL, data, keep="all", out=tmp_path / "out.parquet" if into == "parquet" else None)
     found = pq.read_table(tmp_path / "out.parquet") if into == "parquet" else scored
     assert found.select(TYPED.column_names).schema.equals(TYPED.schema)
     assert found.select(TYPED.column_names).to_pylist() == TYPED.to_pylist()

@@ -11,13 +11,13 @@ from tests.cli.typed import ask, run
 from tests.engines.sqlite_engine import SQLite
 from tests.engines.test_engines import as_sqlite
 
+import candide as cd
 from candide.data.sampling import assign_folds_by_key
 from candide.data.table import Table
 from candide.engines.base import Folds, get_engine, open_source
 from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
 from candide.engines.sql.source import fold_sql_by_key
 from candide.errors import InputError
-from candide.evaluate import compare, cross_validate
 
 N = 300
 KEYS = {
@@ -82,7 +82,7 @@ def test_what_is_a_key_is_one_in_every_engine():
             ]
         assert folds == assign_folds_by_key([1, 2, None] * 6, 97).tolist()
         with pytest.raises(InputError) as error:
-            cross_validate(rows, "y", fold_by="l", folds=2, drop=["k"])
+            cd.cross_validate(rows, "y", fold_by="l", folds=2, drop=["k"])
         assert error.value.column == "l"
 
 
@@ -98,7 +98,9 @@ def test_every_dialect_says_them(name):
 @pytest.mark.parametrize("kind", [pa.table, Table.from_data], ids=["duckdb", "arrays"])
 def test_a_key_that_is_written_in_several_ways_is_refused(kind, values):
     with pytest.raises(InputError) as error:
-        cross_validate(kind({"k": values, "x": list(range(18)), "y": ["a", "b", "b"] * 6}), "y", fold_by="k", folds=2)
+        cd.cross_validate(
+            kind({"k": values, "x": list(range(18)), "y": ["a", "b", "b"] * 6}), "y", fold_by="k", folds=2
+        )
     assert (error.value.column, bool(error.value.remedy)) == ("k", True)
 
 
@@ -106,12 +108,12 @@ def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
     """A key that gives the class away helps nobody; each of its values is in one fold."""
     patient = [f"{label}{i % 20}" for i, label in enumerate(rows["y"].to_pylist())]
     told = pa.table({"patient": patient, "x": rows["x"], "y": rows["y"]})
-    found = cross_validate(told, "y", fold_by="patient", folds=5, model="naive")
+    found = cd.cross_validate(told, "y", fold_by="patient", folds=5, model="naive")
     assert [column.name for column in found.fit_result.columns] == ["x"]
     fold = assign_folds_by_key(patient, 5)
     assert [scores.n for scores in found.folds] == np.bincount(fold, minlength=5).tolist()
     assert found.total.accuracy < 0.9
-    weighted = cross_validate(told, "y", fold_by="patient", folds=5)
+    weighted = cd.cross_validate(told, "y", fold_by="patient", folds=5)
     assert [scores.n for scores in weighted.folds] == np.bincount(fold, minlength=5).tolist()
 
 
@@ -123,14 +125,14 @@ def test_no_row_may_be_in_a_fold(rows, kind, model):
     held = np.bincount(assign_folds_by_key(keys, 5), minlength=5)
     assert 1 < (held > 0).sum() < 5
     table = kind({"key": keys, "x": rows["x"].to_numpy(), "y": rows["y"].to_pylist()})
-    found = cross_validate(table, "y", fold_by="key", folds=5, model=model)
+    found = cd.cross_validate(table, "y", fold_by="key", folds=5, model=model)
     assert [scores.n for scores in found.folds] == held[held > 0].tolist()
 
 
 def test_bad_keys(rows):
     for key, column in {"nothing": None, "y": "y", "one": "one"}.items():
         with pytest.raises(InputError) as error:
-            cross_validate(rows.append_column("one", [["same"] * N]), "y", fold_by=key, folds=3, model="naive")
+            cd.cross_validate(rows.append_column("one", [["same"] * N]), "y", fold_by=key, folds=3, model="naive")
         assert error.value.column == column
 
 
@@ -138,9 +140,9 @@ def test_a_source_without_an_order_needs_a_key(rows):
     with open_source(rows) as source:
         source.has_order = False
         with pytest.raises(InputError) as error:
-            cross_validate(source, "y", folds=3, model="naive")
+            cd.cross_validate(source, "y", folds=3, model="naive")
         assert "--fold-by" in error.value.remedy
-        assert cross_validate(source, "y", folds=3, fold_by="number", model="naive").total.n == N
+        assert cd.cross_validate(source, "y", folds=3, fold_by="number", model="naive").total.n == N
 
 
 def test_through_the_command_line(rows, tmp_path):
@@ -148,8 +150,8 @@ def test_through_the_command_line(rows, tmp_path):
 
     parquet.write_table(rows, path := tmp_path / "rows.parquet")
     how = ["--target", "y", "--fold-by", "number", "--folds", "3", "--model", "naive"]
-    want = cross_validate(rows, "y", folds=3, fold_by="number", model="naive").total.accuracy
+    want = cd.cross_validate(rows, "y", folds=3, fold_by="number", model="naive").total.accuracy
     assert ask("evaluate", path, *how)["metrics"]["accuracy"]["value"] == pytest.approx(want, rel=1e-12)
-    both = compare(rows, "y", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3, fold_by="number")
+    both = cd.compare_settings(rows, "y", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3, fold_by="number")
     assert both.totals["a"].accuracy == pytest.approx(want, rel=1e-12)
     assert run("fit", path, "--target", "y", "--fold-by", "number").exit_code == 1

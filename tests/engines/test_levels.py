@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import candide as cd
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.model.fitted import FittedModel
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like
+from candide.store.update import count_like
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]
 ODD += ["\n", "\t", "A", "a", "1", "1.0", "01", "true", "NULL", "nan", "None", "x" * 300, "ß", "SS", "\u200b", "a\0b"]
@@ -23,7 +23,7 @@ text = st.sampled_from(ODD) | st.text(st.characters(exclude_categories=("Cs",)),
 def streamed(fitted, rows, path):
     """p(class) of rows that are read from a file."""
     pq.write_table(rows, path)
-    scored = predict(fitted, str(path))
+    scored = cd.predict_table(fitted, str(path))
     return np.column_stack([scored[f"p_{label}"].to_numpy() for label in fitted.labels.values])
 
 
@@ -89,7 +89,7 @@ def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
     want = NaiveBayes(events).fit({"day": [str(d) for d in column]}, y).predict_proba({"day": [str(d) for d in column]})
     for fitted in models:
         for door in doors:
-            scored = predict(fitted, door)
+            scored = cd.predict_table(fitted, door)
             found = np.column_stack([scored[f"p_{label}"].to_numpy() for label in "ab"])
             np.testing.assert_allclose(found, want, rtol=1e-12)
             more = fitted.counts + count_like(FittedModel(fitted.counts, target="y"), door)

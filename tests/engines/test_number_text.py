@@ -8,7 +8,6 @@ import pytest
 import candide as cd
 from candide.data.text_formats import parse_plain_number
 from candide.errors import InputError
-from candide.operations.export_model import export_model
 
 NUMBERS = {"1_000": 1000.0, "5\u00a0": 5.0, "\u00a05": 5.0, "5\u202f": 5.0, " 7\t": 7.0, "+2.5": 2.5, "1e3": 1000.0}
 NUMBERS |= {"\t\u00a05": 5.0, "5\u202f\t": 5.0, "\u202f\u00a0 5\f": 5.0, "\v5": 5.0}
@@ -57,7 +56,7 @@ def test_a_word_is_none_anywhere(text, model, tmp_path):
 
 def test_a_number_is_one_in_postgres(model, postgres):
     rows = postgres.make(pa.table({"id": range(len(NUMBERS)), "x": [*NUMBERS]}), "number_text")
-    query = export_model(model.fitted_, "sql", dialect="postgres", table="number_text", keep=["id"])
+    query = cd.export_model(model.fitted_, "sql", dialect="postgres", table="number_text", keep=["id"])
     found = {row[0]: row[-2:] for row in postgres.run(query)}
     want = model.predict_proba({"x": [*NUMBERS.values()]})
     np.testing.assert_allclose([found[i] for i in range(len(NUMBERS))], want, rtol=1e-9)
@@ -84,12 +83,12 @@ def test_columns_of_such_numbers_are_decided_alike(tmp_path):
 
 def _exported(model, text):
     held: dict = {"__name__": "exported"}
-    exec(compile(export_model(model.fitted_, "python"), "model.py", "exec"), held)
+    exec(compile(cd.export_model(model.fitted_, "python"), "model.py", "exec"), held)
     return held["score"]({"x": text})["probabilities"]
 
 
 def _in_sql(model, text):
-    query = export_model(model.fitted_, "sql", dialect="duckdb", table="rows")
+    query = cd.export_model(model.fitted_, "sql", dialect="duckdb", table="rows")
     with duckdb.connect() as con:
         con.execute("CREATE TABLE rows AS SELECT CAST($1 AS VARCHAR) AS x", [text])
         return con.execute(query).fetchall()[0][-2:]

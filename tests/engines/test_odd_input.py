@@ -14,7 +14,6 @@ import pytest
 from sklearn.base import clone
 
 import candide as cd
-from candide import operations
 from candide.data.notes import DataWarning
 from candide.errors import InputError
 
@@ -120,12 +119,12 @@ def test_a_model_is_no_data_and_a_merge_is_of_models(tmp_path):
     path = tmp_path / "m.candide"
     cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y", model="naive").save(path)
     before = path.read_bytes()
-    for task in (operations.update, operations.forget, operations.predict, operations.evaluate):
+    for task in (cd.update_model, cd.forget_rows, cd.predict_table, cd.evaluate):
         with pytest.raises(InputError, match="model"):
             task(path, path)
     for models in ([], path):
         with pytest.raises(InputError):
-            operations.merge(models)
+            cd.merge_models(models)
     assert path.read_bytes() == before
 
 

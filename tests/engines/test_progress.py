@@ -10,11 +10,13 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import candide as cd
 from candide.data.table import Table
 from candide.engines.base import no_progress, open_source
 from candide.engines.duckdb.engine import DuckDB
 from candide.engines.duckdb.source import DuckDBSource
-from candide.operations import cross_validate, evaluate, fit_model, predict
+from candide.operations.fit import fit_model
+from candide.validation.cross_validation import cross_validate
 
 N = 30_000  # more rows than a query reads at once
 
@@ -66,8 +68,8 @@ def test_the_share_of_rows_counted_grows_to_one(data):
 def test_the_share_of_rows_scored_grows_to_one(data, table):
     fitted = fit_model(table, "y", model="naive").fitted
     with Noted.open(data, engine=DuckDB()) as source:
-        predict(fitted, source, watch=looking)
-        evaluate(fitted, source, "y", watch=looking)
+        cd.predict_table(fitted, source, watch=looking)
+        cd.evaluate(fitted, source, "y", watch=looking)
         cross_validate(source, "y", folds=3, watch=looking, model="naive")
 
 

@@ -21,9 +21,8 @@ from candide.events import Text
 from candide.explain.terms import list_terms
 from candide.explain.words import document_words
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like
 from candide.report import summary
+from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
 
@@ -174,7 +173,7 @@ def test_any_source_counts_what_arrays_count(tmp_path, ending, event):
     learned = fit_model(str(path), "kind", events={"body": event}, model="naive")
     want = cd.NaiveBayes(events={"body": event}).fit(X, y)
     assert learned.fitted.counts.n_rows == 300
-    scored = predict(learned.fitted, str(path))
+    scored = cd.predict_table(learned.fitted, str(path))
     np.testing.assert_allclose(scored["p_bill"].to_numpy(), want.predict_proba(X)[:, 0], rtol=1e-7, atol=1e-12)
     more = count_like(learned.fitted, str(path))
     assert (learned.fitted.counts + more).class_weight.sum() == 600

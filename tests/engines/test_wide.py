@@ -6,8 +6,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+import candide as cd
 from candide.engines.base import open_source
-from candide.operations import cross_validate, fit_model, predict
+from candide.operations.fit import fit_model
+from candide.validation.cross_validation import cross_validate
 
 WIDE, N = 60, 90  # columns of each kind: more than one query asks for
 
@@ -60,7 +62,7 @@ def test_columns_too_many_for_a_query_are_counted_as_few_are(data, table):
 
 
 def test_wide_tables_are_predicted_and_validated(data):
-    scored = predict(fit_model(data, "y", model="naive").fitted, data, keep=["y"]).to_pydict()
+    scored = cd.predict_table(fit_model(data, "y", model="naive").fitted, data, keep=["y"]).to_pydict()
     right = np.mean([a == b for a, b in zip(scored["prediction"], scored["y"], strict=True)])
     assert right > 0.9
     assert cross_validate(data, "y", folds=3, model="naive").total.n == N

@@ -10,10 +10,9 @@ from tests.cli.typed import run
 from tests.engines.test_counts import EVENTS, asked, in_duckdb, table
 from tests.engines.test_engines import same
 
-from candide.engines.reading import ReadOptions
+import candide as cd
 from candide.engines.sql.offline_query import FIGURE_COLUMNS
 from candide.errors import InputError, SourceError
-from candide.operations import fit_from_counts
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +73,8 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_every_way_of_writing_is_the_same(plain, name):
-    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True))
-    found = fit_from_counts(WRITTEN[name](plain).splitlines(keepends=True))
+    wanted = cd.fit_from_counts(text_of(plain).splitlines(keepends=True))
+    found = cd.fit_from_counts(WRITTEN[name](plain).splitlines(keepends=True))
     same(found.fitted.counts, wanted.fitted.counts)
     assert [one.code for one in found.notes] == [one.code for one in wanted.notes]
 
@@ -100,7 +99,7 @@ REFUSED = {
 def test_what_would_be_a_guess_is_refused(plain, name):
     how, remedy = REFUSED[name]
     with pytest.raises(InputError) as error:
-        fit_from_counts(how(plain).splitlines(keepends=True))
+        cd.fit_from_counts(how(plain).splitlines(keepends=True))
     assert remedy in error.value.remedy
 
 
@@ -108,14 +107,14 @@ def test_points_that_mark_thousands_are_refused(plain):
     at = [plain[0].index(name) for name in ("rows", "table_rows")]
     lines = [[f"{float(c) / 1000}" if i in at and c else c for i, c in enumerate(line)] for line in plain[1:]]
     with pytest.raises(InputError) as error:
-        fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
+        cd.fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
     assert "thousands" in error.value.problem
 
 
 def test_marks_of_thousands_are_read_where_the_decimal_is_said(plain):
-    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True))
+    wanted = cd.fit_from_counts(text_of(plain).splitlines(keepends=True))
     lines = text_of(commas(plain, thousands=True)).splitlines(keepends=True)
-    same(fit_from_counts(lines, reading=ReadOptions(decimal=".")).fitted.counts, wanted.fitted.counts)
+    same(cd.fit_from_counts(lines, decimal=".").fitted.counts, wanted.fitted.counts)
 
 
 @pytest.mark.parametrize(("decimal", "written"), [(",", "20.0"), (",", "1.234E5"), (".", "2,5"), (".", "1.5,000")])
@@ -123,27 +122,27 @@ def test_figures_that_the_decimal_which_is_said_does_not_fit_are_refused(plain, 
     """A point that is taken out of 20.0 would make ten times as many of them."""
     at = plain[0].index("n")
     lines = commas(plain) if decimal == "," else [list(line) for line in plain]
-    fit_from_counts(text_of(lines).splitlines(keepends=True), reading=ReadOptions(decimal=decimal))
+    cd.fit_from_counts(text_of(lines).splitlines(keepends=True), decimal=decimal)
     row = next(i for i, line in enumerate(lines) if line[0] == "class")
     lines[row][at] = written
     with pytest.raises(InputError) as error:
-        fit_from_counts(text_of(lines).splitlines(keepends=True), reading=ReadOptions(decimal=decimal))
+        cd.fit_from_counts(text_of(lines).splitlines(keepends=True), decimal=decimal)
     assert (error.value.value, error.value.row) == (written, row + 1)
     assert "--decimal" in error.value.remedy
 
 
 def test_a_result_with_points_is_not_read_with_commas(plain):
     with pytest.raises(InputError, match="not a number with the decimal mark ','"):
-        fit_from_counts(text_of(plain).splitlines(keepends=True), reading=ReadOptions(decimal=","))
+        cd.fit_from_counts(text_of(plain).splitlines(keepends=True), decimal=",")
 
 
 def test_digits_that_a_program_left_out(plain):
     """The middle is that of the plan, so that fifteen digits lose nothing; fewer are told of."""
-    wanted = fit_from_counts(text_of(plain).splitlines(keepends=True)).fitted.counts
+    wanted = cd.fit_from_counts(text_of(plain).splitlines(keepends=True)).fitted.counts
     at = [i for i, name in enumerate(plain[0]) if name in FIGURE_COLUMNS]
     for digits, told in ((15, []), (11, ["rounded"]), (6, ["rounded"])):
         lines = [[f"{float(c):.{digits}g}" if i in at and c else c for i, c in enumerate(line)] for line in plain[1:]]
-        found = fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
+        found = cd.fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))
         assert [one.code for one in found.notes if one.code == "rounded"] == told
         mean, sd = wanted.tallies[0].mean, (wanted.tallies[0].m2 / wanted.tallies[0].n) ** 0.5
         assert (abs(found.fitted.counts.tallies[0].mean - mean) < 10.0 ** (2 - digits) * sd).all()
@@ -153,23 +152,23 @@ def test_a_middle_that_was_changed_is_refused(plain):
     at = plain[0].index("middle")
     lines = [[*line[:at], "17.5", *line[at + 1 :]] if line[0] == "numbers" else line for line in plain]
     with pytest.raises(InputError) as error:
-        fit_from_counts(text_of(lines).splitlines(keepends=True))
+        cd.fit_from_counts(text_of(lines).splitlines(keepends=True))
     assert "changed" in error.value.problem
 
 
 def test_files_in_other_encodings_packed_or_missing(plain, tmp_path):
     lines = [[cell.replace("日本", "") for cell in line] for line in plain]
     text, counts = text_of(lines), tmp_path / "counts.csv"
-    wanted = fit_from_counts(text.splitlines(keepends=True)).fitted.counts
+    wanted = cd.fit_from_counts(text.splitlines(keepends=True)).fitted.counts
     for encoding in ("utf-16", "cp1252"):
         counts.write_bytes(text.encode(encoding))
-        same(fit_from_counts(counts).fitted.counts, wanted)
+        same(cd.fit_from_counts(counts).fitted.counts, wanted)
         assert run("fit", "--from-counts", counts, "--encoding", encoding).exit_code == 0
     (tmp_path / "counts.csv.gz").write_bytes(gzip.compress(text.encode()))
-    same(fit_from_counts(tmp_path / "counts.csv.gz").fitted.counts, wanted)
+    same(cd.fit_from_counts(tmp_path / "counts.csv.gz").fitted.counts, wanted)
     with pytest.raises(SourceError, match="no such file"):
-        fit_from_counts(tmp_path / "none.csv")
+        cd.fit_from_counts(tmp_path / "none.csv")
     counts.write_text(text.replace("\nclass", "\nclas", 1))
     with pytest.raises(SourceError) as error:
-        fit_from_counts(counts)
+        cd.fit_from_counts(counts)
     assert (error.value.source, error.value.line) == (str(counts), text[: text.index("\nclass")].count("\n") + 2)

@@ -16,8 +16,7 @@ from candide.data.notes import DataWarning
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like, update
+from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
 
@@ -85,8 +84,8 @@ def test_read_told_and_remembered(case, packed, tmp_path):
             tally = count_like(fitted, line).tallies[0]
             assert tally.n.sum() == (value == value)
             assert tally.mean.max(initial=0, where=tally.n > 0) == pytest.approx(max(value, 0) if value == value else 0)
-            assert predict(fitted, line).num_rows == 1
-        assert update(fitted, path).n_rows == evaluate(fitted, path).n == len(texts) * N
+            assert cd.predict_table(fitted, line).num_rows == 1
+        assert cd.update_model(fitted, path).n_rows == evaluate(fitted, path).n == len(texts) * N
     assert (
         cross_validate(path, "y", folds=3, model="naive").fit_result.fitted.text_formats == learned.fitted.text_formats
     )
@@ -205,12 +204,12 @@ def test_text_of_a_frame_or_a_typed_file_is_read_as_the_model_knows_it(tmp_path)
     fitted = fit_model(path, "y", model="naive").fitted
     frame = pa.table({**texts, "y": ["a", "b"] * (3 * N // 2)})
     pq.write_table(frame, tmp_path / "rows.parquet")
-    want = predict(fitted, path, keep=["x", "d"])
+    want = cd.predict_table(fitted, path, keep=["x", "d"])
     for source in (frame, frame.to_pandas(), str(tmp_path / "rows.parquet"), duckdb.from_arrow(frame)):
-        assert predict(fitted, source, keep=["x", "d"]).to_pydict() == want.to_pydict()
+        assert cd.predict_table(fitted, source, keep=["x", "d"]).to_pydict() == want.to_pydict()
         assert count_like(fitted, source).tallies[0].mean.tolist() == fitted.counts.tallies[0].mean.tolist()
     with pytest.raises(InputError) as error:
-        predict(fitted, pa.table({"x": ["much"], "d": ["13/04/2024"]}))
+        cd.predict_table(fitted, pa.table({"x": ["much"], "d": ["13/04/2024"]}))
     assert (error.value.column, error.value.value) == ("x", "much")
 
 
@@ -220,9 +219,9 @@ def test_what_meant_missing_means_it_again(packed, tmp_path):
     path, na = written(tmp_path, texts), ReadOptions(na=("-999", "?"))
     fitted = fit_model(path, "y", reading=na, model="naive").fitted
     fitted = store.loads(store.dumps(fitted)) if packed else fitted
-    assert predict(fitted, path).equals(predict(fitted, path, reading=na))
+    assert cd.predict_table(fitted, path).equals(cd.predict_table(fitted, path, **vars(na)))
     assert evaluate(fitted, path).log_loss == evaluate(fitted, path, reading=na).log_loss
-    assert update(fitted, path).fitted.counts.tallies[0].n.sum() == 4 * N
+    assert cd.update_model(fitted, path).fitted.counts.tallies[0].n.sum() == 4 * N
     other = fit_model(path, "y", reading=ReadOptions(na="u"), model="naive").fitted
     assert (fitted + other).na == ("-999", "?", "u")
 
@@ -235,11 +234,11 @@ def test_dates_as_sql_writes_them_are_read_by_a_model_of_others(tmp_path):
     other = written(tmp_path, {"x": ISO}, "iso.csv")
     fitted = fit_model(own, "y", model="naive").fitted
     with pytest.warns(DataWarning) as told:
-        assert predict(fitted, other).equals(predict(fitted, own))
+        assert cd.predict_table(fitted, other).equals(cd.predict_table(fitted, own))
     remarks = [one.message.note for one in told if isinstance(one.message, DataWarning)]
     assert [one.code for one in remarks if one.column == "x"] == ["read-as"]
     with pytest.warns(DataWarning):
-        assert mean(update(fitted, other)) == pytest.approx(mean(fit_model(own, "y", model="naive")))
+        assert mean(cd.update_model(fitted, other)) == pytest.approx(mean(fit_model(own, "y", model="naive")))
 
 
 @pytest.mark.parametrize("form", ["{}", "{}T00:00:00.000", "{} 00:00"])
@@ -279,11 +278,11 @@ def test_a_number_that_means_missing_does_so_however_it_is_written(packed, tmp_p
              for j, name in enumerate(part.columns)}  # fmt: skip
     assert there == {"x": 3 * N, "whole": 4 * N - 1, "job": 3 * N}
     assert fitted.na == reading.na_values
-    kept = predict(fitted, data, keep=["x", "job"])
+    kept = cd.predict_table(fitted, data, keep=["x", "job"])
     assert [float(v) for v in kept["x"].to_pylist()] == x
     assert kept["job"].to_pylist() == job
     absent = {"x": [None], "whole": [9999], "job": [None]}
-    assert kept["p_a"][0].as_py() == pytest.approx(predict(fitted, absent)["p_a"][0].as_py())
+    assert kept["p_a"][0].as_py() == pytest.approx(cd.predict_table(fitted, absent)["p_a"][0].as_py())
     here = cd.NaiveBayes.from_fitted(fitted).predict_proba(table.drop_columns("y"))
     assert here[:, 0] == pytest.approx(kept["p_a"].to_numpy())
 

@@ -14,7 +14,6 @@ from candide.explain.decisions import explain_table
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.monitoring.model_diff import compare_models
-from candide.operations import explain_rows
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["a", "b"], 20)
@@ -60,6 +59,6 @@ def test_one_class_decides_nothing(twice):
 def test_values_of_a_csv_come_in_the_types_of_the_levels(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("flag,size,y\n" + "True,1.5,a\nFalse,2.5,b\nTrue,3,a\nFalse,1,b\nTrue,2,b\n" * 3)
-    [found] = explain_rows(cd.fit(path, "y", model="naive"), path, [2])
+    [found] = cd.explain_rows(cd.fit(path, "y", model="naive"), path, [2])
     values = {one.column: one.value for one in found.decision.contributions}
     assert (found.row, found.label, values) == (2, "b", {"flag": False, "size": 2.5})

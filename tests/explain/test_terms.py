@@ -8,7 +8,6 @@ import pytest
 from tests.cli.typed import output as run
 
 import candide as cd
-from candide import operations
 from candide.errors import InputError
 from candide.explain.axes import build_term_cells
 from candide.explain.terms import list_terms
@@ -56,7 +55,7 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
             for d in model.explain(asked, by)
         ]
     elif door in ("csv", "parquet"):
-        each = [one.decision for one in operations.explain_rows(model, folder / f"x.{door}", [(1, 12)], by=by)]
+        each = [one.decision for one in cd.explain_rows(model, folder / f"x.{door}", [(1, 12)], by=by)]
         found = [(d.class_prior, d.log_odds, {c.title: c.log_odds for c in d.contributions}) for d in each]
     else:
         file = "m.candide" if door == "command" else "score.candide"
@@ -76,7 +75,7 @@ def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
 
 @pytest.mark.parametrize("door", ["csv", "parquet"])
 def test_values_of_a_source_are_numbers_and_dates(model, folder, door):
-    [one] = operations.explain_rows(model, folder / f"x.{door}", [1], by="column")
+    [one] = cd.explain_rows(model, folder / f"x.{door}", [1], by="column")
     value = {c.column: c.value for c in one.decision.contributions}
     asked = rows(12, seed=2)[0].iloc[0]
     assert value["noise"] == asked["noise"]

@@ -449,12 +449,11 @@ def test_words_that_are_not_known_are_refused():
     for dialect, name in (("dbase", "t"), ("duckdb", "")):
         with pytest.raises(InputError):
             model.to_sql(dialect, name)
-    from candide.operations.export_model import export_model
 
     with pytest.raises(InputError) as caught:
-        export_model(model.fitted_, "js", table="t")
+        cd.export_model(model.fitted_, "js", table="t")
     assert caught.value.value == "t"
     with pytest.raises(InputError, match=r"pass --dialect .*duckdb"):
-        export_model(model.fitted_, "sql", table="t")
+        cd.export_model(model.fitted_, "sql", table="t")
     with pytest.raises(InputError, match="did you mean 'python'"):
-        export_model(model.fitted_, "py")
+        cd.export_model(model.fitted_, "py")

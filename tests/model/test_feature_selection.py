@@ -14,7 +14,6 @@ from candide.metrics.scores import Scores
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
 from candide.store import container, load, save
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
@@ -198,7 +197,7 @@ def test_tables_are_fitted_and_scored_by_the_chosen_columns(tmp_path):
     model = cd.fit(data, target="y", select=2, model="naive")
     in_memory = cd.NaiveBayes(select=2).fit(X, y)
     assert model.fitted_.plan.columns == in_memory.fitted_.plan.columns
-    scored = predict(model.fitted_, {"signal": X["signal"], "kind": X["kind"]})
+    scored = cd.predict_table(model.fitted_, {"signal": X["signal"], "kind": X["kind"]})
     np.testing.assert_array_equal(scored["prediction"].to_numpy(), in_memory.predict(X))
     assert evaluate(model.fitted_, data).accuracy == pytest.approx((in_memory.predict(X) == y).mean())
 

@@ -16,7 +16,6 @@ from candide import store
 from candide.data.notes import DataWarning
 from candide.errors import InputError
 from candide.model.input_columns import compare_columns
-from candide.operations import evaluate, explain_rows, predict
 from candide.serve import app
 
 CASES = {  # columns of the rows, and the warnings: code, column, and what is suggested
@@ -64,12 +63,12 @@ def test_estimators_and_tasks(model, fitted, names, expected):
     for call in (model.predict, model.explain, model.log_density, model.predict_interval):
         assert found(lambda call=call: call(pd.DataFrame(rows)))[0] == expected
     assert found(lambda: cd.NaiveBayes.from_fitted(fitted).predict(rows))[0] == expected
-    told, table = found(lambda: predict(fitted, rows))
+    told, table = found(lambda: cd.predict_table(fitted, rows))
     assert told == expected
     assert table.column("p_old").to_numpy() == pytest.approx(p[:, 0])
-    assert found(lambda: list(explain_rows(fitted, rows)))[0] == expected
+    assert found(lambda: list(cd.explain_rows(fitted, rows)))[0] == expected
     if "kind" in rows:
-        assert found(lambda: evaluate(fitted, rows))[0] == expected
+        assert found(lambda: cd.evaluate(fitted, rows))[0] == expected
     gaps = {name: rows.get(name, [None] * 2) for name in ("age", "job", "pay")}
     assert model.predict_proba(gaps) == pytest.approx(p)
 
@@ -110,7 +109,7 @@ def test_command_line(fitted, tmp_path):
 
 
 def test_none_of_the_columns_is_an_error(model, fitted):
-    for call in (model.predict, model.explain, lambda rows: predict(fitted, rows)):
+    for call in (model.predict, model.explain, lambda rows: cd.predict_table(fitted, rows)):
         with pytest.raises(InputError) as error:
             call({"AGE": [1.0]})
         assert error.value.remedy == "did you mean 'AGE' for 'age'?"
@@ -123,7 +122,7 @@ def test_rows_to_learn_from_must_have_every_column(model, fitted, tmp_path):
         cd.NaiveBayes.from_fitted(fitted).partial_fit(rows, ["old", "old"])
     assert (error.value.column, error.value.remedy) == ("age", "did you mean 'aeg' for 'age'?")
     with pytest.raises(InputError) as error:
-        cd.operations.update(fitted, rows | {"kind": ["old", "old"]})
+        cd.update_model(fitted, rows | {"kind": ["old", "old"]})
     assert (error.value.value, error.value.remedy) == (["age"], "did you mean 'aeg' for 'age'?")
     served = app(fitted, journal_path=tmp_path / "state.db")
     try:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import candide as cd
-from candide import operations, store
+from candide import store
 from candide.data.labels import Labels
 from candide.demo import garden_rows
 from candide.errors import InputError, ModelFileError
@@ -89,7 +89,7 @@ def test_every_door_decides_alike(model, tmp_path):
     assert again.predict_proba(PLANTS) == pytest.approx(model.predict_proba(PLANTS), abs=1e-15)
     store.save(deciding.fitted_, tmp_path / "s.candide", detail="score")
     assert store.load(tmp_path / "s.candide").classify(PLANTS).tolist() == wanted.tolist()
-    scores = operations.evaluate(deciding, TABLE, "herb")
+    scores = cd.evaluate(deciding, TABLE, "herb")
     right = [a == b for a, b in zip(wanted, HERBS, strict=True) if a is not None]
     assert scores.accuracy == pytest.approx(np.mean(right))
     assert scores.coverage == pytest.approx(len(right) / 300)
@@ -149,7 +149,7 @@ def test_a_later_policy_decides_and_keeps_the_shares():
 
 def test_a_policy_stays_when_rows_are_counted(model):
     deciding = model.with_policy(costs=COSTS)
-    again = operations.update(deciding.fitted_, TABLE).fitted
+    again = cd.update_model(deciding.fitted_, TABLE).fitted
     assert again.policy.costs == COSTS
     assert (deciding + deciding).fitted_.policy.costs == COSTS
 

@@ -6,10 +6,10 @@ from scipy import stats
 from scipy.special import expit
 
 import candide as cd
-from candide import operations
 from candide.errors import InputError
 from candide.model.posterior_draws import draw_models
 from candide.model.settings import Settings
+from candide.operations.fit import fit_model
 
 SOILS = np.array(["clay", "sand", "chalk"])
 SHARES = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
@@ -167,13 +167,13 @@ def test_where_there_is_no_posterior_an_error_says_why():
         cd.fit({**X, "y": y}, "y").predict_interval(X)
     assert "naive" in error.value.remedy
     with pytest.raises(InputError, match="weighted"):
-        operations.predict(cd.fit({**X, "y": y}, "y"), X, intervals=0.9)
+        cd.predict_table(cd.fit({**X, "y": y}, "y"), X, intervals=0.9)
     with pytest.raises(InputError, match="posterior") as error:
         cd.NaiveBayes({"size": "binned"}).fit(X, y).predict_interval(X)
     assert error.value.column == "size"
-    fitted = operations.fit_model({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
+    fitted = fit_model({**X, "y": y}, "y", settings=Settings(), model="naive").fitted
     with pytest.raises(InputError, match="has no counts"):
-        operations.predict(fitted.without_counts(), X, intervals=0.9)
+        cd.predict_table(fitted.without_counts(), X, intervals=0.9)
 
 
 @pytest.mark.parametrize("level", ["x", 0, 1.5, None])

@@ -8,10 +8,10 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.preprocessing import OrdinalEncoder
 from tests.tables import table
 
+import candide as cd
 from candide.data.table import Table
 from candide.model.settings import Settings
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
 from candide.priors import AddedVariance
 from candide.validation.evaluation import evaluate
 
@@ -28,12 +28,12 @@ def test() -> str:
 
 def test_shuffled_and_missing_columns(train, test):
     fitted = fit_model(train, "class", model="naive").fitted
-    whole = predict(fitted, test)
+    whole = cd.predict_table(fitted, test)
     rows = pq.read_table(test)
     shuffled = rows.select(rows.column_names[::-1])
-    pd.testing.assert_frame_equal(predict(fitted, shuffled).to_pandas(), whole.to_pandas())
+    pd.testing.assert_frame_equal(cd.predict_table(fitted, shuffled).to_pandas(), whole.to_pandas())
     with pytest.warns(UserWarning, match="lacks 'occupation'"):
-        less = predict(fitted, shuffled.drop_columns(["occupation"])).to_pandas()
+        less = cd.predict_table(fitted, shuffled.drop_columns(["occupation"])).to_pandas()
     assert np.isfinite(less.drop(columns="prediction")).all().all()
     assert 0.5 < (less["prediction"] == whole.to_pandas()["prediction"]).mean() < 1
 

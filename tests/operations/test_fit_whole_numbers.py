@@ -11,9 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 import candide as cd
-from candide import operations
 from candide.cli import cli
+from candide.operations.fit import fit_model
 from candide.report import summary
+from candide.validation.cross_validation import cross_validate
 
 RNG = np.random.default_rng(0)
 N = 3000
@@ -38,13 +39,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("door", ["t.csv", "t.parquet", "frame"])
 def test_codes_are_categories_and_amounts_are_numbers(folder, door):
-    learned = operations.fit_model(TABLE if door == "frame" else str(folder / door), "y", model="naive")
+    learned = fit_model(TABLE if door == "frame" else str(folder / door), "y", model="naive")
     assert events_of(learned.fitted) == {"code": "categorical", "rooms": "gaussian"}
     notes = summary.summarize_fit(learned).notes
     assert [("'code'" in note, "'rooms'" in note) for note in notes if "whole numbers" in note] == [(True, False)]
-    as_numbers = operations.fit_model(
-        TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}, model="naive"
-    ).fitted
+    as_numbers = fit_model(TABLE, "y", events={"code": "gaussian", "rooms": "gaussian"}, model="naive").fitted
     right = [(fitted.classify(TABLE) == Y).mean() for fitted in (learned.fitted, as_numbers)]
     assert right[0] > 0.8 > 0.7 > right[1]
     for other in (TABLE, TABLE.astype(float, errors="ignore"), pd.read_csv(folder / "floats.csv")):
@@ -87,7 +86,7 @@ def test_given_events_take_precedence(folder):
         ({"*": "categorical"}, {"code": "categorical", "rooms": "categorical"}),
         ({"*": "categorical", "rooms": "poisson"}, {"code": "categorical", "rooms": "poisson"}),
     ]:
-        assert events_of(operations.fit_model(str(folder / "t.csv"), "y", events=asked, model="naive").fitted) == want
+        assert events_of(fit_model(str(folder / "t.csv"), "y", events=asked, model="naive").fitted) == want
         assert events_of(cd.NaiveBayes(asked).fit(TABLE[["code", "rooms"]], Y).fitted_) == want
     out = CliRunner().invoke(
         cli, ["fit", str(folder / "t.csv"), "-t", "y", "-o", str(folder / "m.candide"), "--event", "*=categorical"]
@@ -104,7 +103,7 @@ def test_files_folds_and_reports_use_the_decision(folder):
         np.testing.assert_allclose(
             cd.load(folder / f"{name}.candide").predict_log_proba(TABLE), model.predict_log_proba(TABLE), rtol=1e-12
         )
-    assert operations.cross_validate(TABLE, "y", folds=5, model="naive").total.accuracy > 0.8
+    assert cross_validate(TABLE, "y", folds=5, model="naive").total.accuracy > 0.8
     shown = CliRunner().invoke(cli, ["show", str(folder / "both.candide")]).output
     assert "categorical" in shown
     assert {one.column: one.event for one in model.feature_scores()} == {"code": "categorical", "rooms": "gaussian"}
@@ -120,7 +119,7 @@ def test_plain_arrays_are_numbers():
 def test_many_values_make_a_number():
     """The first rows of a sorted table show few of them; levels must not pile up."""
     rows = pd.DataFrame({"hour": np.repeat(np.arange(100), 3000), "y": np.resize(["a", "b", "b"], 300_000)})
-    learned = operations.fit_model(rows, "y", model="naive")
+    learned = fit_model(rows, "y", model="naive")
     assert [c.kind for c in learned.columns] == ["whole"]
     assert [part.event.name for part in learned.fitted.counts.plan.parts] == ["gaussian"]
     fitted = cd.NaiveBayes().fit(rows[["hour"]], rows["y"])
@@ -135,11 +134,11 @@ def test_many_values_make_a_number():
 
 def test_a_model_is_updated_from_any_source(folder):
     """Whole numbers of a CSV, of floats and of a frame are the same levels."""
-    model = operations.fit_model(TABLE, "y", model="naive").fitted
+    model = fit_model(TABLE, "y", model="naive").fitted
     for rows in (str(folder / "t.csv"), str(folder / "t.parquet"), TABLE, pd.read_csv(folder / "floats.csv")):
-        more = operations.update(model, rows).fitted
+        more = cd.update_model(model, rows).fitted
         assert more.counts.n_rows == 2 * N
         np.testing.assert_allclose(more.posterior(TABLE), (model + model).posterior(TABLE), rtol=1e-9)
-        assert operations.forget(more, rows).fitted.counts.n_rows == N
-        scored = operations.evaluate(model, rows)
+        assert cd.forget_rows(more, rows).fitted.counts.n_rows == N
+        scored = cd.evaluate(model, rows)
         assert scored.accuracy == pytest.approx((model.classify(TABLE) == Y).mean())

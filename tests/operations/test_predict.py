@@ -16,7 +16,7 @@ def test_rows_are_scored_in_blocks_that_shrink_with_the_number_of_classes(monkey
     y = np.arange(2 * CLASSES) % CLASSES
     rows = {"x": rng.normal(y % 7), "word": rng.choice(["ant", "bee"], len(y))}
     model = cd.NaiveBayes().partial_fit(rows, y, classes=np.arange(CLASSES))
-    task = importlib.import_module("candide.operations.predict")
+    task = importlib.import_module("candide.engines.predictions")
     blocks, scored = [], task.score_batch
 
     def noted(*asked):

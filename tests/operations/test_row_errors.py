@@ -6,8 +6,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from candide import demo, operations
+import candide as cd
+from candide import demo
+from candide.operations.fit import fit_model
 from candide.report.summary.assessment import assess_model
+from candide.validation.row_errors import evaluate_rows
 
 PLANTS, HERBS = demo.garden_rows(120, seed=3)
 ROWS = {**PLANTS, "herb": HERBS}
@@ -16,10 +19,10 @@ TABLES = {"mapping": dict, "pandas": pd.DataFrame, "polars": pl.DataFrame, "arro
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_any_kind_are_scored_equally(kind):
-    fitted = operations.fit_model(ROWS, "herb", model="naive").fitted
+    fitted = fit_model(ROWS, "herb", model="naive").fitted
     found, same = (
-        operations.evaluate_rows(fitted, TABLES[kind](ROWS), "herb"),
-        operations.evaluate_rows(fitted, ROWS, "herb"),
+        evaluate_rows(fitted, TABLES[kind](ROWS), "herb"),
+        evaluate_rows(fitted, ROWS, "herb"),
     )
     assert [one.row for one in found.largest_errors] == [one.row for one in same.largest_errors]
     p = fitted.posterior(PLANTS)[np.arange(120), fitted.labels.encode(HERBS)]
@@ -28,10 +31,10 @@ def test_tables_of_any_kind_are_scored_equally(kind):
 
 
 def test_a_policy_changes_scores_and_not_the_baseline():
-    fitted = operations.fit_model(ROWS, "herb", model="naive").fitted.with_policy({"abstain_below": 0.9})
-    found = assess_model(fitted, operations.evaluate_rows(fitted, ROWS, "herb"))
-    assert found.scores.policy_result.coverage == operations.evaluate(fitted, ROWS, "herb").coverage < 1
+    fitted = fit_model(ROWS, "herb", model="naive").fitted.with_policy({"abstain_below": 0.9})
+    found = assess_model(fitted, evaluate_rows(fitted, ROWS, "herb"))
+    assert found.scores.policy_result.coverage == cd.evaluate(fitted, ROWS, "herb").coverage < 1
     right = found.scores.metrics["accuracy"]
-    assert right.value == operations.evaluate(fitted, ROWS, "herb").accuracy
+    assert right.value == cd.evaluate(fitted, ROWS, "herb").accuracy
     assert right.baseline == max(np.mean(np.array(HERBS) == herb) for herb in fitted.labels.values)
     assert "abstain if the largest probability is below 0.9" in found.sentences[0]

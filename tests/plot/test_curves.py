@@ -1,6 +1,4 @@
-"""Learning curves, curves of priors, and the graphical model."""
-
-from types import SimpleNamespace
+"""Curves of priors, and the graphical model."""
 
 import numpy as np
 import pytest
@@ -13,28 +11,6 @@ from candide.demo import garden
 from candide.model.fitted import FittedModel
 from candide.plot.curves import dirichlet_density, simplex_points
 from candide.priors import Beta, Dirichlet
-
-
-def test_naive_bayes_is_solid_and_the_others_are_dashed():
-    mean = np.array([[0.3, 0.2, 0.18], [0.4, 0.22, 0.15], [0.5, 0.3, 0.2]])
-    names = ("naive Bayes", "logistic regression", "GaussianNB")
-    curves = SimpleNamespace(sizes=[10, 40, 640], names=names, mean=mean, low=mean - 0.02, high=mean + 0.03)
-    ax = plot.learning_curve(curves)
-    assert {line.get_label(): line.get_linestyle() for line in ax.lines} == dict(
-        zip(names, ("-", "--", "-"), strict=True)
-    )
-    for i, (line, band) in enumerate(zip(ax.lines, ax.collections, strict=True)):
-        np.testing.assert_allclose(line.get_xydata(), np.column_stack([[10, 40, 640], mean[i]]))
-        y = band.get_paths()[0].vertices[:, 1]
-        assert (y.min(), y.max()) == pytest.approx((mean[i].min() - 0.02, mean[i].max() + 0.03))
-    assert ax.get_xscale() == "log"
-    assert [t.get_text() for t in ax.get_xticklabels()] == ["10", "40", "640"]
-
-
-def test_learning_curves_of_the_wrong_shape_are_refused():
-    curves = SimpleNamespace(sizes=[1, 2], names=["a"], mean=np.ones((2, 2)), low=np.ones((1, 2)), high=np.ones((1, 2)))
-    with pytest.raises(cd.errors.InputError, match="a row a name"):
-        plot.learning_curve(curves)
 
 
 @pytest.mark.parametrize(("prior", "a", "b"), [(Beta(2, 3), 2, 3), ((2, 3), 2, 3), ("uniform", 1, 1), (10, 10, 10)])

@@ -7,7 +7,6 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 import candide as cd
 from candide import plot
-from candide.evaluate import cross_validate
 from candide.plot import style
 from candide.plot.data import PlotRows
 from candide.plot.picture import PlotSpec, draw_plot
@@ -117,7 +116,7 @@ def test_of_many_classes_the_hardest_have_colours_and_the_others_are_grey():
 
 def test_a_cross_validation_is_drawn_with_its_own_rows(judged):
     _, X, y = judged
-    crossed = cross_validate(X.assign(kind=y), "kind", folds=3)
+    crossed = cd.cross_validate(X.assign(kind=y), "kind", folds=3)
     ax = plot.roc(crossed)
     assert f"{crossed.total.auc:.3f}" in texts(ax)[0]
     with pytest.raises(cd.errors.InputError) as error:

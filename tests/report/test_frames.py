@@ -7,7 +7,6 @@ import pytest
 from tests.report.test_page import HOSTILE, Reader, mixed
 
 import candide as cd
-from candide.evaluate import cross_validate, evaluate
 from candide.explain.terms import list_terms
 
 
@@ -18,8 +17,8 @@ def shown():
     y = np.where(y == "yes", HOSTILE, "no")
     model, table = cd.BayesClassifier().fit(X, y), {**X, "t": y}
     [decision] = model.explain({name: column[:1] for name, column in X.items()})
-    validation = cross_validate(table, "t", folds=3, model="naive")
-    scores = evaluate(model, table, "t")
+    validation = cd.cross_validate(table, "t", folds=3, model="naive")
+    scores = cd.evaluate(model, table, "t")
     return [model, decision, validation, scores, model.feature_scores(), list_terms(model.fitted_)]
 
 

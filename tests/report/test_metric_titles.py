@@ -8,9 +8,10 @@ from click.testing import CliRunner
 from sklearn import metrics as sk
 
 import candide as cd
-from candide import operations
 from candide.cli import cli
 from candide.report import build, summary
+from candide.validation.comparison import compare_settings
+from candide.validation.cross_validation import cross_validate
 
 
 def table(k, n=300):
@@ -29,9 +30,9 @@ TITLES = {2: ["precision (yes)", "f1 (yes)", "PR-AUC (yes)"],
 def test_every_printout_names_what_a_metric_is_of(k, tmp_path):
     rows = table(k)
     model = cd.fit(rows, "y", model="naive")
-    scores = operations.evaluate(model, rows, "y")
-    folds = operations.cross_validate(rows, "y", folds=3, model="naive")
-    compared = operations.compare_settings(rows, "y", {"one": {"model": "naive"}, "two": {"model": "naive"}}, folds=3)
+    scores = cd.evaluate(model, rows, "y")
+    folds = cross_validate(rows, "y", folds=3, model="naive")
+    compared = compare_settings(rows, "y", {"one": {"model": "naive"}, "two": {"model": "naive"}}, folds=3)
     printed = [
         str(summary.summarize_scores(model, scores)),
         str(summary.summarize_settings(compared)),
@@ -55,7 +56,7 @@ def test_of_two_classes_precision_and_f1_are_those_of_the_second():
     model = cd.fit(rows, "y", model="naive")
     found = {
         name: metric.value
-        for name, metric in summary.summarize_scores(model, operations.evaluate(model, rows, "y")).metrics.items()
+        for name, metric in summary.summarize_scores(model, cd.evaluate(model, rows, "y")).metrics.items()
     }
     given = model.predict({"x": rows["x"]})
     assert found["precision"] == pytest.approx(sk.precision_score(rows["y"], given, pos_label="yes"))
@@ -66,7 +67,7 @@ def test_of_two_classes_precision_and_f1_are_those_of_the_second():
 def test_the_calibration_error_has_no_baseline(k, tmp_path):
     rows = table(k)
     model = cd.fit(rows, "y", model="naive")
-    found = summary.summarize_scores(model, operations.evaluate(model, rows, "y"))
+    found = summary.summarize_scores(model, cd.evaluate(model, rows, "y"))
     [line] = (line for line in str(found).splitlines() if line.startswith("calibration error"))
     assert "0.0000" not in line
     assert found.to_dict()["metrics"]["calibration_error"]["baseline"] is None

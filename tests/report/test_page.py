@@ -14,9 +14,9 @@ import candide as cd
 from candide.demo import garden, garden_rows
 from candide.errors import InputError
 from candide.model.fitted import FittedModel
-from candide.operations.row_errors import evaluate_rows
 from candide.report.build import build_report
 from candide.report.html.data import script_json
+from candide.validation.row_errors import evaluate_rows
 
 HOSTILE = '"><img src=x onerror="alert(1)"></script><script>alert(\'2\')</script>&amp;\u2028{{ 7 * 7 }}'
 

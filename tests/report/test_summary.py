@@ -12,15 +12,19 @@ from click.testing import CliRunner
 from tests.architecture import ROOT, imports
 
 import candide as cd
-from candide import demo, operations, store
+from candide import demo, store
 from candide.cli import cli, doctor
 from candide.errors import InputError
 from candide.explain.features import score_model_features
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
+from candide.operations.fit import fit_model
 from candide.report import summary, terminal
 from candide.report.records import Summary
 from candide.report.summary.columns import sort_by_importance
+from candide.validation.comparison import compare_settings
+from candide.validation.cross_validation import cross_validate
+from candide.validation.row_errors import evaluate_rows
 
 PLANTS, HERBS = demo.garden_rows(300, seed=4)
 TABLE = {**PLANTS, "herb": HERBS}
@@ -29,7 +33,7 @@ MAIL = {"body": ["free prize", "see you", "free lunch", "see five"] * 3, "kind":
 
 @pytest.fixture(scope="module")
 def learned():
-    return operations.fit_model(TABLE, "herb", events={"flowers": "poisson"}, model="naive")
+    return fit_model(TABLE, "herb", events={"flowers": "poisson"}, model="naive")
 
 
 @pytest.fixture(scope="module")
@@ -37,45 +41,45 @@ def found(learned):
     """A summary of every kind."""
     model, half = (
         learned.fitted,
-        operations.fit_model({k: v[:150] for k, v in TABLE.items()}, "herb", model="naive").fitted,
+        fit_model({k: v[:150] for k, v in TABLE.items()}, "herb", model="naive").fitted,
     )
-    text = operations.fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
-    [explained] = operations.explain_rows(model, TABLE, [2])
-    weighted = operations.fit_model(TABLE, "herb", model="bayes", keep_held_out=True)
+    text = fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
+    [explained] = cd.explain_rows(model, TABLE, [2])
+    weighted = fit_model(TABLE, "herb", model="bayes", keep_held_out=True)
     return [
         summary.summarize_model(model),
         summary.summarize_model(model.without_counts()),
         summary.summarize_model(text),
         summary.summarize_fit(
             learned,
-            operations.cross_validate(TABLE, "herb", folds=3, model="naive"),
+            cross_validate(TABLE, "herb", folds=3, model="naive"),
             "m.candide",
             ["candide show m.candide"],
         ),
         summary.summarize_fit(weighted),
         summary.summarize_held_out(weighted.fitted, weighted.held_out),
-        summary.summarize_scores(model, operations.evaluate(model, TABLE)),
+        summary.summarize_scores(model, cd.evaluate(model, TABLE)),
         summary.summarize_decision(*explained),
         summary.summarize_text(text, "free prize"),
-        summary.summarize_rows(operations.predict(model, TABLE)),
+        summary.summarize_rows(cd.predict_table(model, TABLE)),
         summary.summarize_scores(
-            model.with_policy({"abstain_below": 0.9}), operations.evaluate(model, TABLE, policy={"abstain_below": 0.9})
+            model.with_policy({"abstain_below": 0.9}), cd.evaluate(model, TABLE, policy={"abstain_below": 0.9})
         ),
-        summary.summarize_adaptation("m.candide", operations.adapt_prior(model, TABLE), "c.candide"),
-        summary.summarize_drift(operations.detect_drift(model, TABLE)),
+        summary.summarize_adaptation("m.candide", cd.adapt_prior(model, TABLE), "c.candide"),
+        summary.summarize_drift(cd.detect_drift(model, TABLE)),
         summary.summarize_settings(
-            operations.compare_settings(TABLE, "herb", {name: {"model": "naive"} for name in "ab"}, folds=3)
+            compare_settings(TABLE, "herb", {name: {"model": "naive"} for name in "ab"}, folds=3)
         ),
-        summary.summarize_diff(operations.diff_models(half, operations.fit_model(TABLE, "herb", model="naive").fitted)),
+        summary.summarize_diff(cd.diff_models(half, fit_model(TABLE, "herb", model="naive").fitted)),
         summary.summarize_update(
-            "m.candide", "counted into", operations.update(model, {**TABLE, "herb": ["mint"] * 300})
+            "m.candide", "counted into", cd.update_model(model, {**TABLE, "herb": ["mint"] * 300})
         ),
-        summary.summarize_check("rows.csv", "herb", operations.check_data({**TABLE, "kg": ["kg"] * 300}, "herb")),
+        summary.summarize_check("rows.csv", "herb", cd.check_data({**TABLE, "kg": ["kg"] * 300}, "herb")),
         summary.summarize_merge(["a", "b"], model, "c.candide", "tally"),
-        summary.summarize_reweight("m.candide", operations.reweight(weighted.fitted, TABLE), "c.candide"),
+        summary.summarize_reweight("m.candide", cd.reweight_model(weighted.fitted, TABLE), "c.candide"),
         summary.summarize_plot("m.candide", {"what": "regions", "note": "of two"}, "p.png", "png"),
         summary.summarize_demo(demo.run_demo(400)),
-        summary.summarize_page(model, operations.evaluate_rows(model, TABLE, max_errors=2)),
+        summary.summarize_page(model, evaluate_rows(model, TABLE, max_errors=2)),
         summary.summarize_page(text.without_counts()),
         summary.ReportSummary("m.candide", "report.html", 1000, ("Performance: not evaluated",)),
         summary.ExportSummary("m.candide", "js", "JavaScript", "m.js", 1000),
@@ -131,13 +135,11 @@ def test_an_estimator_is_a_model(learned):
     assert one.rows == 300
     assert one.target is None
     assert [c.column for c in one.columns] == list(one.importances)
-    assert summary.summarize_scores(model, operations.evaluate(model.fitted_, TABLE, "herb")).labels == tuple(
-        model.classes_
-    )
+    assert summary.summarize_scores(model, cd.evaluate(model.fitted_, TABLE, "herb")).labels == tuple(model.classes_)
 
 
 def test_scored_rows_on_a_terminal(learned):
-    scored = operations.predict(learned.fitted, TABLE, keep=["soil"])
+    scored = cd.predict_table(learned.fitted, TABLE, keep=["soil"])
     one = summary.summarize_rows(scored)
     assert (one.rows, len(one.first_rows), one.columns[0], one.result_columns[0]) == (300, 20, "soil", "prediction")
     title, heads, *rows = str(one).splitlines()
@@ -159,7 +161,7 @@ def test_scored_rows_on_a_terminal(learned):
 )
 def test_every_tally_says_what_is_seen_of_a_column(events, seen):
     x = ["one", "two", "three", "one"] if events == "text" else [1, 2, 3, 1]
-    fitted = operations.fit_model({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
+    fitted = fit_model({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
     [one] = summary.summarize_model(fitted).columns
     assert set(one.statistics) == seen
     assert one.weight == 4
@@ -195,7 +197,7 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
     x = rng.standard_t(1, 400)
     copies = {f"x{i}": x + rng.normal(0, 0.01, 400) for i in range(6)}
     rows = copies | {"y": list(np.where(rng.random(400) < 0.5, "a", "b"))}
-    validation = operations.cross_validate(rows, "y", folds=7, model="naive")
+    validation = cross_validate(rows, "y", folds=7, model="naive")
     found = summary.summarize_scores(validation.fit_result.fitted, validation.folds, ["a word"])
     loss = found.metrics["log_loss"]
     assert loss.value == validation.total.log_loss != loss.fold_mean  # folds are of 57 and 58 rows
@@ -205,7 +207,7 @@ def test_the_log_loss_of_a_note_is_that_of_the_table():
 
 
 def test_intervals_by_folds_say_so_and_that_few_folds_are_coarse():
-    validation = operations.cross_validate(TABLE, "herb", folds=4, model="naive")
+    validation = cross_validate(TABLE, "herb", folds=4, model="naive")
     found = summary.summarize_scores(validation.fit_result.fitted, validation.folds, intervals_by="folds")
     accuracy = found.metrics["accuracy"]
     assert (accuracy.low, accuracy.high) == validation.intervals(by="folds")["accuracy"]
@@ -220,7 +222,7 @@ def test_intervals_by_folds_say_so_and_that_few_folds_are_coarse():
 
 def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
     rows = TABLE | {"herb": ["rare" if i % 100 == 0 else "common" for i in range(300)]}  # three rows in ten folds
-    validation = operations.cross_validate(rows, "herb", folds=10, model="naive")
+    validation = cross_validate(rows, "herb", folds=10, model="naive")
     found = summary.summarize_scores(validation.fit_result.fitted, validation.folds)
     assert {name: metric.value for name, metric in found.metrics.items()} == validation.total.metrics()
     right = [row[c] / sum(row) for c, row in enumerate(found.confusion)]
@@ -237,9 +239,9 @@ def test_the_scores_of_folds_are_those_of_the_confusion_matrix_beside_them():
 def test_names_that_differ_do_so_when_they_are_cut(monkeypatch, width):
     ends = ["a float", "a non-float", "b float", "b non-float"]
     rows = TABLE | {"herb": [f"windows of buildings, {ends[i % 4]}" for i in range(300)]}
-    fitted = operations.fit_model(rows, "herb", model="naive").fitted
+    fitted = fit_model(rows, "herb", model="naive").fitted
     monkeypatch.setenv("COLUMNS", str(width))
-    lines = str(summary.summarize_scores(fitted, operations.evaluate(fitted, rows))).splitlines()
+    lines = str(summary.summarize_scores(fitted, cd.evaluate(fitted, rows))).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("true "))
     assert max(map(len, lines[at:])) <= width
     heading = re.split(r"  +", lines[at])
@@ -253,7 +255,7 @@ def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
     narrow = rng.normal(0, np.where(y == 0, 1e-3, 1.0))
     narrow[np.flatnonzero(y == 0)[0]] = 0.5  # which no Gaussian of the others expects
     rows, settings = {"narrow": narrow, "fine": rng.normal(y * 0.3), "y": y}, Settings(estimate="mle")
-    validation = operations.cross_validate(rows, "y", events="gaussian", settings=settings, model="naive")
+    validation = cross_validate(rows, "y", events="gaussian", settings=settings, model="naive")
     fitted = validation.fit_result.fitted
     entropy = -np.log(fitted.class_proportions) @ fitted.class_proportions
     assert fitted.column_evidence["narrow"] == pytest.approx(entropy)
@@ -265,10 +267,10 @@ def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
 
 def test_no_record_prints_arrays(learned):
     validation, scores = (
-        operations.cross_validate(TABLE, "herb", folds=3, model="naive"),
-        operations.evaluate(learned.fitted, TABLE),
+        cross_validate(TABLE, "herb", folds=3, model="naive"),
+        cd.evaluate(learned.fitted, TABLE),
     )
-    change = operations.update(learned.fitted, TABLE)
+    change = cd.update_model(learned.fitted, TABLE)
     for record in (validation, validation.total, validation.folds, scores, scores.ranks, learned, change):
         assert "array" not in repr(record) + str(record)
     assert f"log_loss                   {scores.log_loss:.4f}" in str(scores)
@@ -291,15 +293,13 @@ def test_some_classes_and_columns_alone(learned):
 
 def test_many_classes_stand_one_below_another():
     rows = {"x": [float(i % 37) for i in range(260)], "y": [f"class {i % 26}" for i in range(260)]}
-    shown = str(summary.summarize_model(operations.fit_model(rows, "y", model="naive").fitted))
+    shown = str(summary.summarize_model(fit_model(rows, "y", model="naive").fitted))
     assert "not shown" not in shown
     assert len([line for line in shown.splitlines() if line.startswith("class 25 ")]) == 2
 
 
 def test_columns_modelled_together_have_one_figure():
-    fitted = operations.fit_model(
-        TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}, model="naive"
-    ).fitted
+    fitted = fit_model(TABLE, "herb", events={("height_cm", "leaf_mm"): "gaussian-full"}, model="naive").fitted
     strength = f"{fitted.column_evidence['height_cm']:.3f}"
     shown = str(summary.summarize_model(fitted)).partition("Association")[0]
     assert shown.count(strength) == 1
@@ -307,7 +307,7 @@ def test_columns_modelled_together_have_one_figure():
 
 
 def test_terms_are_shown_as_the_law_has_them():
-    fitted = operations.fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
+    fitted = fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
     [body] = summary.summarize_model(fitted).columns
     assert all(0 < p < 1 for shares in body.conditionals.values() for p in shares)
 

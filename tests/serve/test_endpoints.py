@@ -8,8 +8,8 @@ import pytest
 from tests.serve.client import ask
 from tests.serve.conftest import documents, table
 
+import candide as cd
 from candide.data.table import Table
-from candide.operations import predict
 from candide.serve import app
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
@@ -38,7 +38,7 @@ def expected(model, rows):
     columns = {known.get(name, name): [row.get(name) for row in rows] for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return predict(model, Table.from_data(columns)).to_pylist()
+        return cd.predict_table(model, Table.from_data(columns)).to_pylist()
 
 
 def same(found, wanted):

@@ -11,8 +11,8 @@ import pytest
 from tests.serve.client import ask
 from tests.serve.conftest import documents, table
 
+import candide as cd
 from candide.data.table import Table
-from candide.operations import predict
 from candide.serve import app
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
@@ -41,7 +41,7 @@ def expected(model, rows):
     columns = {known.get(name, name): [row.get(name) for row in rows] for name in names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return predict(model, Table.from_data(columns)).to_pylist()
+        return cd.predict_table(model, Table.from_data(columns)).to_pylist()
 
 
 def same(found, wanted):
@@ -73,7 +73,7 @@ def test_predictions_in_every_format(models, name, tmp_path):
     answer = ask(served, "/predict", (tmp_path / "rows.csv").read_bytes(), CSV, accept="application/json")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        same(answer.json, predict(models[name], str(tmp_path / "rows.csv")).to_pylist())
+        same(answer.json, cd.predict_table(models[name], str(tmp_path / "rows.csv")).to_pylist())
     answer = ask(served, "/predict", (tmp_path / "rows.csv").read_bytes(), CSV)
     assert answer.body.splitlines()[0] == b'"prediction","p_cut","p_stay","log_density"'
 

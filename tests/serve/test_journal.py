@@ -11,9 +11,9 @@ import pytest
 from tests.serve.test_learned_state import Time, of, ticked
 from tests.serve.test_learner import labelled, records, same_counts
 
+import candide as cd
 from candide.data.table import Table
 from candide.errors import InputError
-from candide.operations import update
 from candide.serve.journal import Journal
 from candide.serve.learner import Learner
 
@@ -54,7 +54,7 @@ def path(dead, tmp_path):
 def after(naive, rows):
     """The model after the first n rows, for every n."""
     return [naive] + [
-        update(naive, Table.from_data({name: [row[name] for row in rows[: n + 1]] for name in rows[0]})).fitted
+        cd.update_model(naive, Table.from_data({name: [row[name] for row in rows[: n + 1]] for name in rows[0]})).fitted
         for n in range(N)
     ]
 

@@ -20,7 +20,6 @@ from tests.serve.test_run import started
 import candide as cd
 from candide import store
 from candide.data.table import Table
-from candide.operations import update
 
 KILLS = int(os.environ.get("CANDIDE_KILLS", "2"))
 TALKERS = 6
@@ -116,7 +115,8 @@ def test_kills(tmp_path, seed):
             counted |= {key: row for key, row in talker.learned.items() if key not in talker.forgotten}
         held = [rows[row] for row in counted.values()]
         same_counts(
-            found, update(base, Table.from_data({name: [row[name] for row in held] for name in rows[0]})).fitted
+            found,
+            cd.update_model(base, Table.from_data({name: [row[name] for row in held] for name in rows[0]})).fitted,
         )
     assert len(counted) > KILLS
     print(f"{KILLS} kills: {asked} answered, {doubts} sent again")

@@ -12,7 +12,6 @@ from tests.serve.test_learner import labelled, records, same_counts, sliced
 import candide as cd
 from candide.data.table import Table
 from candide.errors import InputError, NotCountedError
-from candide.operations import update
 from candide.serve import learned_rows
 from candide.serve.formats import RequestRows
 from candide.serve.http import RequestProblem
@@ -24,7 +23,9 @@ def many(columns):
 
 
 def with_rows(base, columns, at):
-    return update(base, Table.from_data({name: [column[i] for i in at] for name, column in columns.items()})).fitted
+    return cd.update_model(
+        base, Table.from_data({name: [column[i] for i in at] for name, column in columns.items()})
+    ).fitted
 
 
 def test_rows_go_where_they_were_learned(naive, path):

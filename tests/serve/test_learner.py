@@ -15,7 +15,6 @@ import candide as cd
 from candide import store
 from candide.data.table import Table
 from candide.errors import BusyError, InputError
-from candide.operations import update
 from candide.serve import Limits, app, learned_rows
 from candide.serve.formats import RequestRows
 from candide.serve.learner import Learner
@@ -66,7 +65,7 @@ def test_rows_learned_one_by_one_equal_one_batch(base, path):
         }
     assert ask(served, "/learn", rows[30:], idempotency_key="rest").json["rows"] == 30
     assert ask(served, "/predict", rows).json != before
-    wanted = update(base, Table.from_data(new)).fitted
+    wanted = cd.update_model(base, Table.from_data(new)).fitted
     same_counts(store.loads(ask(served, "/state").body), wanted)
     kept = served.scorer.fitted
     served.close()
@@ -77,7 +76,8 @@ def test_rows_learned_one_by_one_equal_one_batch(base, path):
         assert ask(again, f"/forget?of=k{i}", b"", media="").json["rows"] == 1
     stay = [i for i in range(60) if i >= 30 or i % 3]
     same_counts(
-        again.scorer.fitted, update(base, Table.from_data({n: [c[i] for i in stay] for n, c in new.items()})).fitted
+        again.scorer.fitted,
+        cd.update_model(base, Table.from_data({n: [c[i] for i in stay] for n, c in new.items()})).fitted,
     )
     again.close()
 
@@ -181,7 +181,7 @@ def test_a_disk_that_takes_no_more(naive, path):
     assert ask(served, "/forget?of=first", b"", media="").json["rows"] == 1
     served.close()
     learner = Learner(path, naive)
-    same_counts(learner.fitted, update(naive, Table.from_data(labelled(400, seed=10))).fitted)
+    same_counts(learner.fitted, cd.update_model(naive, Table.from_data(labelled(400, seed=10))).fitted)
     learner.close()
 
 

@@ -13,7 +13,6 @@ from tests.serve.test_learner import labelled, records, same_counts
 import candide as cd
 from candide.data.table import Table
 from candide.errors import InputError
-from candide.operations import update
 from candide.serve import app, peers
 
 
@@ -30,7 +29,7 @@ def asked_by_hand(monkeypatch):
 
 
 def with_rows(base, columns):
-    return update(base, Table.from_data(columns)).fitted
+    return cd.update_model(base, Table.from_data(columns)).fitted
 
 
 def pull(served):

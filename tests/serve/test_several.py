@@ -16,7 +16,6 @@ import candide as cd
 from candide import store
 from candide.cli import run
 from candide.data.table import Table
-from candide.operations import update
 from candide.serve import app
 
 
@@ -37,7 +36,7 @@ def test_what_three_have_learned_adds_up(tmp_path):
         readers = [name for _, port in servers for name in ("--peer", f"http://127.0.0.1:{port}")]
         servers.append(started(path, *readers, "--quiet"))  # which learns nothing itself
         client = http.client.HTTPConnection("127.0.0.1", servers[-1][1], timeout=30)
-        wanted = app(update(base, Table.from_data(new)).fitted)
+        wanted = app(cd.update_model(base, Table.from_data(new)).fitted)
         for _ in range(2):
             client.request("POST", "/pull")
             assert [told["rows"] for told in json.loads(client.getresponse().read())] == [10, 10, 10]
@@ -55,4 +54,4 @@ def test_what_three_have_learned_adds_up(tmp_path):
     for command in [*asked, ["merge", path, *parts, "-o", str(tmp_path / "all.candide")]]:
         assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
     assert store.load(parts[0]).counts.n_rows == 10
-    same_counts(store.load(tmp_path / "all.candide"), update(base, Table.from_data(new)).fitted)
+    same_counts(store.load(tmp_path / "all.candide"), cd.update_model(base, Table.from_data(new)).fitted)

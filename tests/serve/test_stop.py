@@ -18,7 +18,6 @@ from candide import store
 from candide.cli import run
 from candide.data.table import Table
 from candide.errors import BusyError
-from candide.operations import update
 from candide.serve import app
 from candide.serve import run as running
 from candide.serve.learner import Learner
@@ -70,7 +69,8 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
         counted |= {key: row for key, row in talker.learned.items() if key not in talker.forgotten}
     held = [rows[row] for row in counted.values()]
     same_counts(
-        learner.fitted, update(base, Table.from_data({name: [row[name] for row in held] for name in rows[0]})).fitted
+        learner.fitted,
+        cd.update_model(base, Table.from_data({name: [row[name] for row in held] for name in rows[0]})).fitted,
     )
     learner.close()
 

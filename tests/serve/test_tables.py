@@ -7,7 +7,7 @@ import pytest
 from tests.serve.client import ask, stream
 from tests.serve.test_http import problem
 
-from candide.operations import predict
+import candide as cd
 from candide.serve import Limits, app
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
@@ -31,7 +31,7 @@ def test_rows_of_csv_are_those_that_predict_finds(models, served, text, tmp_path
     path.write_bytes(text.encode())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        wanted = predict(models["naive"], str(path)).to_pylist()
+        wanted = cd.predict_table(models["naive"], str(path)).to_pylist()
     found = ask(served, "/predict", text.encode(), CSV, accept="application/json").json
     assert [row["prediction"] for row in found] == [row["prediction"] for row in wanted]
     assert [row["p_cut"] for row in found] == pytest.approx([row["p_cut"] for row in wanted])

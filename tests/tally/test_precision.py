@@ -14,7 +14,6 @@ from candide.encoding import Identity
 from candide.errors import NotCountedError
 from candide.kernels import powers
 from candide.operations.fit import fit_model
-from candide.operations.update import forget, update
 from candide.tally import CoMoments, Moments, Sums, TallySpec
 from candide.tally.precision import estimate_scale
 
@@ -96,8 +95,8 @@ def test_through_sql_and_files(events, tmp_path):
     whole = fit_model(pa.table(both), "y", events=events, model="naive").fitted
     path = tmp_path / "m.candide"
     store.save(alone, path)
-    update(path, pa.table(row))
-    for left in (forget(whole, pa.table(row)).fitted, forget(path, pa.table(row)).fitted):
+    cd.update_model(path, pa.table(row))
+    for left in (cd.forget_rows(whole, pa.table(row)).fitted, cd.forget_rows(path, pa.table(row)).fitted):
         np.testing.assert_allclose(left.posterior(rows), alone.posterior(rows), rtol=1e-9, atol=1e-12)
 
 

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from tests import tables
 
 import candide as cd
-from candide import operations
 from candide.cli import cli
 from candide.decisions.prior_shift import fit_class_proportions
 from candide.errors import InputError
@@ -35,7 +34,7 @@ def test_a_known_shift_is_found(kind, calibration, mix):
     X, y = rows(6000, (0.4, 0.3, 0.3))
     model = cd.fit({**X, "y": y}, "y", model=kind, **({"calibration": calibration} if calibration else {}))
     new, truth = rows(20_000, mix, seed=1)
-    found = operations.adapt_prior(model, new)
+    found = cd.adapt_prior(model, new)
     real = np.array([(truth == key).mean() for key in KEYS])
     assert [found.proportions_after[key] for key in KEYS] == pytest.approx(real, abs=0.01)
     assert [
@@ -110,9 +109,9 @@ def test_rows_that_tell_nothing():
     X, y = rows(500, (0.4, 0.3, 0.3))
     model = cd.NaiveBayes().fit(X, y)
     with pytest.raises(InputError, match="none of the model's columns"):
-        operations.adapt_prior(model, {"other": [1.0, 2.0]})
+        cd.adapt_prior(model, {"other": [1.0, 2.0]})
     with pytest.raises(InputError, match="no rows"):
-        operations.adapt_prior(model, {name: values[:0] for name, values in X.items()})
+        cd.adapt_prior(model, {name: values[:0] for name, values in X.items()})
 
 
 @pytest.mark.parametrize("share", [0.02, 0.6])
@@ -127,9 +126,9 @@ def test_adult_reweighted(share):
     n = int(min(len(yes) / share, len(no) / (1 - share)))
     drawn = [rng.choice(rows, int(n * part), replace=False) for rows, part in ((yes, share), (no, 1 - share))]
     some = test.iloc[np.concatenate(drawn)]
-    found = operations.adapt_prior(model, some.drop(columns="class"))
+    found = cd.adapt_prior(model, some.drop(columns="class"))
     assert found.proportions_after[">50K"] == pytest.approx(share, abs=0.03)
-    before, after = (operations.evaluate(m, some, "class").log_loss for m in (model, found.fitted))
+    before, after = (cd.evaluate(m, some, "class").log_loss for m in (model, found.fitted))
     assert after < before
 
 
@@ -139,6 +138,6 @@ def test_rows_that_say_nothing_tell_no_shares(kind, n, tmp_path):
     X, y = rows(600, (0.4, 0.3, 0.3))
     model = cd.fit({**X, "y": y}, "y", model=kind)
     with pytest.raises(InputError) as caught:
-        operations.adapt_prior(model, {name: [None] * n for name in X}, tmp_path / "m.candide")
+        cd.adapt_prior(model, {name: [None] * n for name in X}, tmp_path / "m.candide")
     assert caught.value.value == n
     assert not (tmp_path / "m.candide").exists()

@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from tests.tables import table
 
 import candide as cd
-from candide import operations
 from candide.cli import cli
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.errors import InputError
+from candide.operations.fit import fit_model
 
 N = 400
 RNG = np.random.default_rng(7)
@@ -28,7 +28,7 @@ CLEAN = {
 def found(**columns):
     """What is found in a clean table with some more columns: codes with the columns they are about."""
     rows = {**CLEAN, "y": Y} | {name: np.asarray(column) for name, column in columns.items()}
-    return [(one.code, one.column) for one in operations.check_data(rows, "y").findings]
+    return [(one.code, one.column) for one in cd.check_data(rows, "y").findings]
 
 
 def test_nothing_is_found_in_a_clean_table():
@@ -99,7 +99,7 @@ def test_two_rare_flags_that_agree_are_no_copy():
 
 
 def classes_found(y):
-    return [one.code for one in operations.check_data({**CLEAN, "y": y}, "y").findings]
+    return [one.code for one in cd.check_data({**CLEAN, "y": y}, "y").findings]
 
 
 def test_classes():
@@ -114,9 +114,9 @@ def test_classes():
 def test_rows_come_from_all_over_a_long_table(door):
     x = RNG.normal(0, 1, 60_000)
     rows = {"x": x, "late": np.where(np.arange(60_000) < 30_000, x, x[::-1]), "y": np.tile(["a", "b"], 30_000)}
-    assert operations.check_data(door(rows), "y").findings == []
+    assert cd.check_data(door(rows), "y").findings == []
     rows["late"] = x
-    assert [(one.code, one.column) for one in operations.check_data(door(rows), "y").findings] == [("copy", "late")]
+    assert [(one.code, one.column) for one in cd.check_data(door(rows), "y").findings] == [("copy", "late")]
 
 
 def test_a_fit_tells_the_same_by_warnings():
@@ -128,15 +128,15 @@ def test_a_fit_tells_the_same_by_warnings():
 
 def test_a_fit_is_short_where_much_is_found():
     rows = {**CLEAN, "y": Y} | {f"k{i}": [i] * N for i in range(9)}
-    remarks = operations.fit_model(rows, "y", model="naive").notes
+    remarks = fit_model(rows, "y", model="naive").notes
     assert [one.code for one in remarks] == ["constant"] * 3
     assert "6 more" in remarks[-1].remedy
-    assert len(operations.check_data(rows, "y").findings) == 9
+    assert len(cd.check_data(rows, "y").findings) == 9
 
 
 def test_weighted_rows_are_found_alike():
     rows = {**CLEAN, "y": Y, "w": np.full(N, 0.01), "x": np.where(Y == "yes", "cured", "ill")}
-    assert [one.code for one in operations.check_data(rows, "y", weight="w").findings] == ["leak"]
+    assert [one.code for one in cd.check_data(rows, "y", weight="w").findings] == ["leak"]
 
 
 def test_the_command_says_by_its_status_whether_something_was_found(tmp_path):
@@ -173,21 +173,19 @@ KNOWN = {
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_real_tables(name):
-    assert [
-        (one.code, one.column) for one in operations.check_data(table(f"{name}.parquet"), "class").findings
-    ] == KNOWN[name]
+    assert [(one.code, one.column) for one in cd.check_data(table(f"{name}.parquet"), "class").findings] == KNOWN[name]
 
 
 def test_a_column_of_whole_numbers_is_told_once():
     """Though both its counts and its rows give the class away."""
     rows = {"size": [float(i % 3) for i in range(90)], "y": ["a" if i % 3 == 0 else "b" for i in range(90)]}
-    assert [one.code for one in operations.fit_model(rows, "y", model="naive").notes] == ["leak"]
+    assert [one.code for one in fit_model(rows, "y", model="naive").notes] == ["leak"]
 
 
 def test_an_infinity_among_few_numbers_names_its_column():
     rows = {"b": [1.5, 2.5] * 30, "size": [float(i % 4) for i in range(59)] + [float("inf")], "y": ["a", "b", "b"] * 20}
     with pytest.raises(InputError, match="column 'size': infinity") as caught:
-        operations.fit_model(rows, "y", model="naive")
+        fit_model(rows, "y", model="naive")
     assert caught.value.row is None
 
 
@@ -197,7 +195,7 @@ def test_an_infinity_among_few_numbers_names_its_column():
 def _checked(tmp_path, lines):
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines) + "\n")
-    return operations.check_data(path, "y").findings
+    return cd.check_data(path, "y").findings
 
 
 def test_a_header_among_the_rows_is_named(tmp_path):
@@ -218,27 +216,27 @@ def test_a_header_among_the_rows_hides_nothing(end, tmp_path):
     header, plain, joined = "age,job,leak,y", tmp_path / "plain.csv", tmp_path / "joined.csv"
     plain.write_text(end.join([header, *rows]), newline="")
     joined.write_text(end.join([header, *rows[:70], header, *rows[70:], header]), newline="")
-    want, found = operations.check_data(plain, "y"), operations.check_data(joined, "y")
+    want, found = cd.check_data(plain, "y"), cd.check_data(joined, "y")
     assert [one.code for one in want.findings] == ["leak"]
     assert [one.code for one in found.findings] == ["repeated-header", "leak"]
     assert "lines 72, 123 repeat" in found.findings[0].text
     assert found.counts.n_rows == want.counts.n_rows == 120
-    learned = operations.fit_model(joined, "y", model="naive")
+    learned = fit_model(joined, "y", model="naive")
     assert [one.code for one in learned.notes] == ["repeated-header", "leak"]
-    assert learned.fitted.counts.plan == operations.fit_model(plain, "y", model="naive").fitted.counts.plan
+    assert learned.fitted.counts.plan == fit_model(plain, "y", model="naive").fitted.counts.plan
     with pytest.warns(DataWarning, match="repeat the header"):
-        assert operations.predict(learned.fitted, joined).num_rows == 120
+        assert cd.predict_table(learned.fitted, joined).num_rows == 120
     with pytest.warns(DataWarning, match="repeat the header"):
-        assert operations.evaluate(learned.fitted, joined).n == 120
+        assert cd.evaluate(learned.fitted, joined).n == 120
 
 
 def test_a_header_among_the_rows_of_a_frame_hides_nothing():
     rows = {"age": [f"{i % 37}.5" for i in range(120)], "leak": ["uv"[i % 2] for i in range(120)], "y": ["a", "b"] * 60}
     joined = {name: [*values[:70], name, *values[70:]] for name, values in rows.items()}
-    found = operations.check_data(joined, "y")
+    found = cd.check_data(joined, "y")
     assert [one.code for one in found.findings] == ["repeated-header", "leak"]
     assert "row 70 repeats the names of the columns and is left out" in found.findings[0].text
-    assert found.counts.plan == operations.check_data(rows, "y").counts.plan
+    assert found.counts.plan == cd.check_data(rows, "y").counts.plan
 
 
 @pytest.mark.parametrize(
@@ -269,7 +267,7 @@ def test_two_words_for_missing_among_numbers_are_named(tmp_path):
     path = tmp_path / "rows.csv"
     rows = [f"{('?', 'n/a')[i % 2] if i % 5 == 0 else i % 40},{'ab'[i % 2]}" for i in range(120)]
     path.write_text("\n".join(["n,y", *rows]) + "\n")
-    [told] = [one for one in operations.check_data(path, "y").notes if one.code == "taken-as-missing"]
+    [told] = [one for one in cd.check_data(path, "y").notes if one.code == "taken-as-missing"]
     assert "'?', 'n/a'" in told.text
 
 
@@ -292,7 +290,7 @@ def test_copies_of_rows_are_no_leak(times):
     rows = {"x": rng.normal(size=200), "z": rng.normal(size=200), "code": [f"c{i // 2 * 7 % 97}" for i in range(200)]}
     rows |= {"place": rng.permutation([f"p{i}" for i in range(100)] * 2), "y": rng.integers(0, 2, 200)}
     copied = np.repeat(np.arange(200), times)
-    found = operations.check_data({name: np.asarray(column)[copied] for name, column in rows.items()}, "y")
+    found = cd.check_data({name: np.asarray(column)[copied] for name, column in rows.items()}, "y")
     assert [one.column for one in found.findings if one.code == "leak"] == []
     assert [one.code for one in found.findings].count("repeated-rows") == 1
 
@@ -302,7 +300,7 @@ def test_missing_by_class_unites_spellings_of_a_label(other):
     """As the check for leaks does."""
     y = [("yes" if i % 7 else other) if i % 2 else "no" for i in range(400)]
     late = [i % 5 + 0.5 if i % 4 < 3 else None for i in range(400)]
-    found = operations.check_data({"x": [float(i % 13) for i in range(400)], "late": late, "y": y}, "y").findings
+    found = cd.check_data({"x": [float(i % 13) for i in range(400)], "late": late, "y": y}, "y").findings
     [text] = [one.text for one in found if one.code == "missing-by-class"]
     assert text == "column 'late' is missing in rows of class 'yes' only (100 rows)"
 
@@ -310,7 +308,7 @@ def test_missing_by_class_unites_spellings_of_a_label(other):
 def test_a_rare_class_is_no_reason_to_rebalance():
     """See docs/how-to/class-imbalance.md."""
     rows = {"x": [float(i % 13) for i in range(400)], "y": ["a" if i % 20 else "b" for i in range(400)]}
-    [found] = [one for one in operations.check_data(rows, "y").findings if one.code == "imbalance"]
+    [found] = [one for one in cd.check_data(rows, "y").findings if one.code == "imbalance"]
     assert "uniform" not in str(found)
     assert "no rebalancing" in found.remedy
 
@@ -322,7 +320,7 @@ def test_an_identifier_is_noted_where_some_rows_are_repeated():
     rows = {"code": rng.permutation(n) + 1, "x": rng.normal(size=n), "y": np.array(["a", "b"])[rng.integers(2, size=n)]}
     again = rng.choice(n, n * 3 // 100, replace=False)
     rows = {name: np.concatenate([values, values[again]]) for name, values in rows.items()}
-    found = {one.column: one.text for one in operations.check_data(rows, "y").findings if one.code == "identifier"}
+    found = {one.column: one.text for one in cd.check_data(rows, "y").findings if one.code == "identifier"}
     assert found == {"code": "column 'code' looks like an identifier: 30,000 whole numbers, one for each distinct row"}
     other = {**rows, "code": np.concatenate([rows["code"][:n], rng.integers(1, n, len(again))])}  # of other rows
-    assert not [one for one in operations.check_data(other, "y").findings if one.code == "identifier"]
+    assert not [one for one in cd.check_data(other, "y").findings if one.code == "identifier"]

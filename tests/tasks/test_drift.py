@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from scipy import stats
 
 import candide as cd
-from candide import operations
 from candide.cli import cli
 from candide.errors import InputError
 from candide.monitoring.drift_tests import adjust_p_values, mean_difference_p_value
@@ -44,7 +43,7 @@ def by_name(found):
 def test_levels_are_compared_as_scipy_does():
     naive = cd.fit(BEFORE, "kind", model="naive")
     later = rows(1500, 1, soils=(0.4, 0.35, 0.25))
-    one = by_name(operations.detect_drift(naive, later))["soil"]
+    one = by_name(cd.detect_drift(naive, later))["soil"]
     table = [[(some["soil"] == soil).sum() for soil in ("chalk", "clay", "sand")] for some in (BEFORE, later)]
     assert one.p_value == pytest.approx(stats.chi2_contingency(table, correction=False).pvalue, rel=1e-9)
     assert one.most_changed_level == "clay"
@@ -54,7 +53,7 @@ def test_levels_are_compared_as_scipy_does():
 def test_numbers_are_compared_as_scipy_does():
     naive = cd.fit(BEFORE, "kind", model="naive", events={"size": "gaussian", "weight": "gaussian"})
     later = rows(1500, 1, shift=0.1)
-    one = by_name(operations.detect_drift(naive, later))["size"]
+    one = by_name(cd.detect_drift(naive, later))["size"]
     a, b = BEFORE["size"], later["size"]
     welch = max(stats.ttest_ind(a, b, equal_var=equal).pvalue for equal in (False, True))
     ratio = a.var(ddof=1) / b.var(ddof=1)
@@ -119,10 +118,8 @@ def test_numbers_with_long_tails_have_not_moved(event):
         return {name: 1000 * LAWS["lognormal"](rng, n) for name in "ab"} | {"y": rng.random(n) < 0.5}
 
     pairs = [(cd.fit(some(1000), "y", model="naive", events=events), some(500)) for _ in range(8)]
-    assert sum(bool(operations.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
-    assert all(
-        operations.detect_drift(model, {**later, "a": 2 * later["a"]}).drifted_columns for model, later in pairs[:3]
-    )
+    assert sum(bool(cd.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
+    assert all(cd.detect_drift(model, {**later, "a": 2 * later["a"]}).drifted_columns for model, later in pairs[:3])
 
 
 def test_counts_that_come_in_bursts_have_not_moved():
@@ -132,11 +129,11 @@ def test_counts_that_come_in_bursts_have_not_moved():
         return {"n": rng.poisson(rng.gamma(0.3, 10.0, n)), "y": rng.random(n) < 0.5}
 
     pairs = [(cd.fit(some(800), "y", model="naive", events={"n": "poisson"}), some(400)) for _ in range(8)]
-    assert sum(bool(operations.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
+    assert sum(bool(cd.detect_drift(model, later).drifted_columns) for model, later in pairs) <= 1
 
 
 def test_nothing_moved(model):
-    wrong = sum(bool(operations.detect_drift(model, rows(800, seed)).drifted_columns) for seed in range(10, 30))
+    wrong = sum(bool(cd.detect_drift(model, rows(800, seed)).drifted_columns) for seed in range(10, 30))
     assert wrong <= 2  # one list in a hundred is wrong
 
 
@@ -150,7 +147,7 @@ def test_nothing_moved(model):
     ],
 )
 def test_what_moved_is_named(model, how, column):
-    found = operations.detect_drift(model, rows(1500, 5, **how))
+    found = cd.detect_drift(model, rows(1500, 5, **how))
     assert [one.column for one in found.drifted_columns] == [column]
     assert found.columns[0].column == column
     assert found.columns[0].stability_index == max(one.stability_index for one in found.columns)
@@ -159,7 +156,7 @@ def test_what_moved_is_named(model, how, column):
 def test_values_never_met_are_a_move(model):
     later = rows(1000, 6)
     later["soil"] = np.where(np.arange(1000) % 4 == 0, "peat", later["soil"])
-    one = operations.detect_drift(model, later).drifted_columns[0]
+    one = cd.detect_drift(model, later).drifted_columns[0]
     assert (one.column, one.most_changed_level, one.values["share"]) == (
         "soil",
         "never met",
@@ -170,8 +167,8 @@ def test_values_never_met_are_a_move(model):
 def test_expected_accuracy_is_near_the_real_one():
     model = cd.fit(BEFORE, "kind")
     some = rows(6000, 7)
-    found = operations.detect_drift(model, some)
-    real = operations.evaluate(model, some, "kind").accuracy
+    found = cd.detect_drift(model, some)
+    real = cd.evaluate(model, some, "kind").accuracy
     assert found.summary_after.expected_accuracy == pytest.approx(real, abs=0.02)
     p = model.predict_proba({name: some[name] for name in ("size", "weight", "soil")})
     assert found.summary_after.expected_accuracy == pytest.approx(p.max(axis=1).mean())
@@ -180,15 +177,13 @@ def test_expected_accuracy_is_near_the_real_one():
 
 def test_rows_are_less_likely_where_they_have_moved():
     model = cd.fit(BEFORE, "kind", model="naive")
-    same, moved = (
-        operations.detect_drift(model, some, before=BEFORE) for some in (rows(2000, 9), rows(2000, 9, shift=3.0))
-    )
+    same, moved = (cd.detect_drift(model, some, before=BEFORE) for some in (rows(2000, 9), rows(2000, 9, shift=3.0)))
     assert same.summary_before.unlikely_share == pytest.approx(0.01, abs=0.002)
     assert same.summary_after.unlikely_share < 0.03 < 0.1 < moved.summary_after.unlikely_share
     X = {name: BEFORE[name] for name in ("size", "weight", "soil")}
     assert same.summary_before.mean_density == pytest.approx(model.log_density(X).mean())
     assert not same.is_before_drawn
-    assert operations.detect_drift(model, rows(2000, 9)).is_before_drawn
+    assert cd.detect_drift(model, rows(2000, 9)).is_before_drawn
 
 
 def test_holm_is_that_of_the_book():
@@ -205,8 +200,8 @@ def test_counts_and_groups_can_be_compared():
 
     events = {"n": "poisson", ("u", "v"): "gaussian-full"}
     model = cd.fit(some(2000, 3.0), "y", model="naive", events=events)
-    assert [one.column for one in operations.detect_drift(model, some(1000, 3.5)).drifted_columns] == ["n"]
-    assert not operations.detect_drift(model, some(1000, 3.0)).drifted_columns
+    assert [one.column for one in cd.detect_drift(model, some(1000, 3.5)).drifted_columns] == ["n"]
+    assert not cd.detect_drift(model, some(1000, 3.0)).drifted_columns
 
 
 def test_text_is_left_out():
@@ -216,7 +211,7 @@ def test_text_is_left_out():
         "kind": ["spam", "ham"] * 30,
     }
     model = cd.fit(words, "kind", model="naive", events={"text": "text"})
-    found = operations.detect_drift(model, words)
+    found = cd.detect_drift(model, words)
     assert found.skipped_columns == ["text"]
     assert [one.column for one in found.columns] == ["n"]
     told = str(summary.summarize_drift(found))
@@ -226,10 +221,10 @@ def test_text_is_left_out():
 
 def test_the_head_of_the_table_is_not_cut(model, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    told = str(summary.summarize_drift(operations.detect_drift(model, rows(500, 1))))
+    told = str(summary.summarize_drift(cd.detect_drift(model, rows(500, 1))))
     assert "…" not in told
     assert "rows drawn from the model" in told
-    assert "drawn" not in str(summary.summarize_drift(operations.detect_drift(model, rows(500, 1), before=BEFORE)))
+    assert "drawn" not in str(summary.summarize_drift(cd.detect_drift(model, rows(500, 1), before=BEFORE)))
 
 
 def test_the_command(model, tmp_path):
@@ -249,18 +244,16 @@ def test_the_command(model, tmp_path):
 
 def test_what_cannot_be_compared(model):
     with pytest.raises(InputError, match="none of the model's columns"):
-        operations.detect_drift(model, {"other": [1.0]})
+        cd.detect_drift(model, {"other": [1.0]})
     with pytest.raises(InputError, match="no rows"):
-        operations.detect_drift(model, {name: values[:0] for name, values in BEFORE.items()})
+        cd.detect_drift(model, {name: values[:0] for name, values in BEFORE.items()})
     with pytest.raises(InputError, match="has no counts"):
-        operations.detect_drift(model.fitted_.without_counts(), BEFORE)
+        cd.detect_drift(model.fitted_.without_counts(), BEFORE)
 
 
 def test_a_column_that_is_not_there_is_missing(model):
     with pytest.warns(UserWarning, match="lacks"):
-        found = operations.detect_drift(
-            model, {name: values for name, values in rows(500, 3).items() if name != "soil"}
-        )
+        found = cd.detect_drift(model, {name: values for name, values in rows(500, 3).items() if name != "soil"})
     assert found.drifted_columns[0].column == "soil"
     assert found.drifted_columns[0].most_changed_level == "missing"
 
@@ -270,12 +263,12 @@ def test_numbers_that_are_not_there_have_no_mean(event):
     rng = np.random.default_rng(0)
     table = {"x": rng.poisson(3.0, 200) + 1.0, "z": rng.normal(size=200), "y": ["a", "b"] * 100}
     model = cd.fit(table, "y", model="naive", events={"x": event, "z": "gaussian"})
-    gone = operations.detect_drift(model, {"x": [None] * 50, "z": table["z"][:50]})
+    gone = cd.detect_drift(model, {"x": [None] * 50, "z": table["z"][:50]})
     [one] = gone.drifted_columns
     assert (one.column, one.values) == ("x", {"missing": (0.0, 1.0)})
     assert np.isfinite(one.stability_index)
     shown = str(summary.summarize_drift(gone))
     assert "missing 0% -> 100%" in shown
     assert "nan" not in shown
-    single = operations.detect_drift(model, {"x": [2.0], "z": [0.5]})
+    single = cd.detect_drift(model, {"x": [2.0], "z": [0.5]})
     assert all(not np.isnan(pair).any() for one in single.columns for pair in one.values.values())

@@ -7,7 +7,6 @@ import pytest
 from benchmarks import honesty_drift
 
 import candide as cd
-from candide import operations
 from candide.monitoring import drift_tests as compare
 from candide.monitoring.level_tests import LevelCounts
 from candide.report import summary
@@ -84,10 +83,10 @@ def test_two_new_rows_of_a_number_are_no_alarm():
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=500), "y": rng.choice(["a", "b"], 500)}
     model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
-    assert not operations.detect_drift(model, {"x": [0.3, -0.4]}).drifted_columns
+    assert not cd.detect_drift(model, {"x": [0.3, -0.4]}).drifted_columns
     rows["x"][rng.random(500) < 0.6] = np.nan
     model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
-    assert not operations.detect_drift(model, {"x": [0.3, None, -0.4, None, None]}, before=rows).drifted_columns
+    assert not cd.detect_drift(model, {"x": [0.3, None, -0.4, None, None]}, before=rows).drifted_columns
 
 
 def levels(rng, n, p, first=0):
@@ -100,7 +99,7 @@ def test_a_long_tail_that_has_not_changed_is_not_named(given):
     for _ in range(12):
         before, after = ({"shop": levels(rng, n, shares("zipf"))} for n in (500, 300))
         model = cd.fit(before | {"y": rng.choice(["a", "b"], 500)}, "y", model="naive")
-        found = operations.detect_drift(model, after, before=before if given else None)
+        found = cd.detect_drift(model, after, before=before if given else None)
         wrong += bool(found.drifted_columns)
         assert found.columns[0].stability_index < 0.25
     assert wrong <= 1
@@ -111,10 +110,10 @@ def test_a_long_tail_that_has_changed_is_named():
     p = shares("zipf")
     before = {"shop": levels(rng, 500, p), "y": rng.choice(["a", "b"], 500)}
     model = cd.fit(before, "y", model="naive")
-    [one] = operations.detect_drift(model, {"shop": levels(rng, 300, np.r_[p[0] / 4, p[1:]])}).drifted_columns
+    [one] = cd.detect_drift(model, {"shop": levels(rng, 300, np.r_[p[0] / 4, p[1:]])}).drifted_columns
     assert one.most_changed_level == "level 0"
     rare = np.where(rng.random(300) < 0.5, levels(rng, 300, p), levels(rng, 300, np.ones(900), first=5000))
-    [one] = operations.detect_drift(model, {"shop": rare}).drifted_columns
+    [one] = cd.detect_drift(model, {"shop": rare}).drifted_columns
     assert one.most_changed_level == "never met"
     assert one.stability_index > 0.25
 
@@ -129,9 +128,9 @@ def test_unseen_levels_are_counted_alike_in_files_and_memory(tmp_path):
     model = cd.fit(before, "y", model="naive")
     csv.write_csv(pa.table(after), tmp_path / "new.csv")
     parquet.write_table(pa.table(after), tmp_path / "new.parquet")
-    [expected] = operations.detect_drift(model, after).columns
+    [expected] = cd.detect_drift(model, after).columns
     for name in ("new.csv", "new.parquet"):
-        [one] = operations.detect_drift(model, str(tmp_path / name)).columns
+        [one] = cd.detect_drift(model, str(tmp_path / name)).columns
         assert one.p_value == pytest.approx(expected.p_value, rel=1e-9)
         assert one.stability_index == pytest.approx(expected.stability_index, rel=1e-9)
 
@@ -142,9 +141,9 @@ def test_levels_beyond_the_bound_count_as_one_row_each(monkeypatch):
     model = cd.fit(
         {"id": ids[:500], "y": rng.choice(["a", "b"], 500)}, "y", model="naive", events={"id": "categorical"}
     )
-    [whole] = operations.detect_drift(model, {"id": ids[500:]}).columns
+    [whole] = cd.detect_drift(model, {"id": ids[500:]}).columns
     monkeypatch.setattr(sys.modules["candide.monitoring.drift"], "_MAX_UNSEEN_LEVELS", 40)
-    [cut] = operations.detect_drift(model, {"id": ids[500:]}).columns
+    [cut] = cd.detect_drift(model, {"id": ids[500:]}).columns
     assert whole.p_value == cut.p_value == 1.0
     assert whole.stability_index == pytest.approx(cut.stability_index)
 
@@ -164,9 +163,9 @@ def test_a_few_new_rows_of_one_value_are_no_move():
     before = {"fee": fees, "y": rng.choice(["a", "b"], 2000)}
     model = cd.fit(before, "y", model="naive", events={"fee": "gaussian"})
     for given in (None, before):
-        assert not operations.detect_drift(model, {"fee": np.zeros(50)}, before=given).drifted_columns
-        assert operations.detect_drift(model, {"fee": np.zeros(1000)}, before=given).drifted_columns
-    stuck = operations.detect_drift(model, {"fee": np.full(20, 3.5)})
+        assert not cd.detect_drift(model, {"fee": np.zeros(50)}, before=given).drifted_columns
+        assert cd.detect_drift(model, {"fee": np.zeros(1000)}, before=given).drifted_columns
+    stuck = cd.detect_drift(model, {"fee": np.full(20, 3.5)})
     assert stuck.drifted_columns
     assert "nan" not in str(summary.summarize_drift(stuck))
 

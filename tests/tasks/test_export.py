@@ -8,7 +8,6 @@ import pytest
 from tests.cli.typed import ask, output, run
 
 import candide as cd
-from candide import operations
 from candide.errors import InputError
 
 ROWS = {"size": [1.0, 2.0, 6.0, 7.0] * 5, "job": ["cook", "cook", "smith", None] * 5}
@@ -27,7 +26,7 @@ def path(model, tmp_path):
 
 @pytest.mark.parametrize("to", ["js", "python", "onnx"])
 def test_every_door_gives_the_same(model, path, tmp_path, to):
-    found = operations.export_model(path, to)
+    found = cd.export_model(path, to)
     written = found.encode() if to != "onnx" else found
     assert model.export(to, tmp_path / "one") == found
     facts = ask("export", path, "--to", to, "-o", tmp_path / "two")
@@ -48,7 +47,7 @@ def test_only_an_export_is_replaced(model, path, tmp_path):
         before = other.read_bytes() if other == path else b"x = 1\n"
         other.write_bytes(before)
         with pytest.raises(InputError) as caught:
-            operations.export_model(path, "python", other)
+            cd.export_model(path, "python", other)
         assert "--force" in caught.value.remedy
         assert isinstance(run("export", path, "--to", "js", "-o", other).exception, InputError)
         assert other.read_bytes() == before

@@ -8,7 +8,6 @@ import candide as cd
 from candide import store
 from candide.errors import InputError, NotCountedError
 from candide.operations.fit import fit_model
-from candide.operations.update import forget, slide_window, update
 from candide.report import summary
 
 EVENTS = {"note": "text", "code": "categorical"}
@@ -42,17 +41,17 @@ def test_either_part_is_left_of_the_whole_byte_for_byte(secret, class_prior, tmp
     path = tmp_path / "m.candide"
     store.save(fit(a), path)
     alone = path.read_bytes()
-    update(path, b)
+    cd.update_model(path, b)
     assert b"perhaps" not in alone
     assert b"spy" not in alone
     both = path.read_bytes()
-    forget(path, b)
+    cd.forget_rows(path, b)
     assert path.read_bytes() == alone
     path.write_bytes(both)
-    forget(path, a)
+    cd.forget_rows(path, a)
     assert path.read_bytes() == store.dumps(fit(b))
     path.write_bytes(both)
-    assert store.dumps(slide_window(path, b, a).fitted) == store.dumps(fit(b) + fit(b))
+    assert store.dumps(cd.slide_window(path, b, a).fitted) == store.dumps(fit(b) + fit(b))
 
 
 def test_a_forgotten_class_is_never_predicted():
@@ -88,7 +87,7 @@ def test_what_was_declared_is_declared_in_the_file(tmp_path):
 def test_nothing_is_left_of_everything(tmp_path):
     rows, path = days(1), tmp_path / "m.candide"
     store.save(fit_model(rows, "y", events=EVENTS, model="naive").fitted, path)
-    change = forget(path, rows)
+    change = cd.forget_rows(path, rows)
     assert [remark.code for remark in change.notes] == ["no-rows"]
     assert summary.summarize_model(path).classes == ()
     for word in (b"yes", b"cook", b"word1"):
@@ -96,7 +95,7 @@ def test_nothing_is_left_of_everything(tmp_path):
     with pytest.raises(InputError) as caught:
         cd.load(path).predict({name: rows[name] for name in rows if name != "y"})
     assert caught.value.remedy
-    again = update(path, rows).fitted
+    again = cd.update_model(path, rows).fitted
     assert store.dumps(again) == store.dumps(fit_model(rows, "y", events=EVENTS, model="naive").fitted)
 
 
@@ -106,7 +105,7 @@ def test_a_country_of_one_row_is_forgotten_on_adult(tmp_path):
     rows = pq.read_table(table("adult_train.parquet"))
     a, b = rows.slice(0, 8000), rows.slice(8000)
     alone, whole = fit_model(a, "class", model="naive").fitted, fit_model(rows, "class", model="naive").fitted
-    left = forget(whole, b).fitted
+    left = cd.forget_rows(whole, b).fitted
     some = rows.slice(0, 500).drop_columns(["class"])
     np.testing.assert_allclose(left.posterior(some), alone.posterior(some), rtol=1e-9, atol=1e-12)
 

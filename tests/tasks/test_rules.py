@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 
 import candide as cd
-from candide import operations, store
+from candide import store
 from candide.data.notes import DataWarning
 from candide.errors import InputError, InputTypeError, MergeError, ModelFileError, NotCountedError, UnknownNameError
 from candide.model.fitted import FittedModel
+from candide.operations.fit import fit_model
 
 ROWS = {"leaf": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "soil": list("abcabc"), "herb": ["sage"] * 3 + ["thyme"] * 3}
 
 
 @pytest.fixture
 def fitted():
-    return operations.fit_model(ROWS, "herb", model="naive").fitted
+    return fit_model(ROWS, "herb", model="naive").fitted
 
 
 @pytest.fixture
@@ -24,21 +25,21 @@ def path(fitted, tmp_path):
 
 
 def test_labels_that_look_like_a_measurement_are_classes_and_told():
-    learned = operations.fit_model({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.5, 0.5, 1.5, 1.5]}, "y", model="naive")
+    learned = fit_model({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.5, 0.5, 1.5, 1.5]}, "y", model="naive")
     assert learned.fitted.labels.values == (0.5, 1.5)
     [remark] = learned.notes
     assert (remark.code, remark.column) == ("label-measurement", "y")
-    assert not operations.fit_model({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.0, 0.0, 1.0, 1.0]}, "y", model="naive").notes
+    assert not fit_model({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.0, 0.0, 1.0, 1.0]}, "y", model="naive").notes
     with pytest.raises(InputError, match="Unknown label type"):
         cd.NaiveBayes().fit({"x": [1.0, 2.0, 8.0, 9.0]}, [0.5, 0.5, 1.5, 1.5])
 
 
 def test_rows_without_a_label_are_left_out_and_told(fitted):
     more = {name: [*column, column[0]] for name, column in ROWS.items()} | {"herb": [*ROWS["herb"], None]}
-    [remark] = operations.fit_model(more, "herb", model="naive").notes
+    [remark] = fit_model(more, "herb", model="naive").notes
     assert (remark.code, remark.column) == ("label-missing", "herb")
     with pytest.warns(DataWarning, match="1 row has no value of 'herb' and was left out") as told:
-        assert operations.evaluate(fitted, more).n == 6
+        assert cd.evaluate(fitted, more).n == 6
     assert told[0].message.note.code == "label-missing"
     assert told[0].filename == __file__
     with pytest.raises(InputError, match="Input y contains NaN"):
@@ -47,20 +48,20 @@ def test_rows_without_a_label_are_left_out_and_told(fitted):
 
 def test_labels_that_a_model_does_not_know_are_left_out_and_told(fitted):
     with pytest.warns(DataWarning, match=r"3 rows have a label the model does not know \('rose'\)"):
-        assert operations.evaluate(fitted, ROWS | {"herb": ["sage"] * 3 + ["rose"] * 3}).n == 3
+        assert cd.evaluate(fitted, ROWS | {"herb": ["sage"] * 3 + ["rose"] * 3}).n == 3
 
 
 def test_labels_are_matched_however_they_are_spelled():
     rows = {"x": [1.0, 2.0, 8.0, 9.0], "y": [0, 0, 1, 1]}
-    model = operations.fit_model(rows, "y", model="naive").fitted
+    model = fit_model(rows, "y", model="naive").fitted
     for spelled in (["0", "0", "1", "1"], [0.0, 0.0, 1.0, 1.0], [False, False, True, True]):
-        assert operations.evaluate(model, rows | {"y": spelled}).n == 4
-        assert operations.update(model, rows | {"y": spelled}).fitted.counts.class_weight.tolist() == [4.0, 4.0]
+        assert cd.evaluate(model, rows | {"y": spelled}).n == 4
+        assert cd.update_model(model, rows | {"y": spelled}).fitted.counts.class_weight.tolist() == [4.0, 4.0]
 
 
 def test_a_column_that_is_lacking_is_told_where_it_is_asked_for(fitted):
     with pytest.warns(DataWarning) as told:
-        operations.predict(fitted, {"leaf": [1.0]})
+        cd.predict_table(fitted, {"leaf": [1.0]})
     assert (told[0].message.note.code, told[0].message.note.column) == ("column-absent", "soil")
     assert told[0].filename == __file__
 
@@ -73,60 +74,58 @@ def test_a_model_is_whatever_holds_one(kind, fitted, path):
         "path": path,
         "text of a path": str(path),
     }[kind]
-    assert operations.predict(model, ROWS)["prediction"].to_pylist() == ROWS["herb"]
-    assert operations.evaluate(model, ROWS).accuracy == 1.0
-    assert next(operations.explain_rows(model, ROWS)).decision.prediction == "sage"
-    assert operations.merge([model, model]).counts.n_rows == 12
-    assert not operations.diff_models(model, model).columns
+    assert cd.predict_table(model, ROWS)["prediction"].to_pylist() == ROWS["herb"]
+    assert cd.evaluate(model, ROWS).accuracy == 1.0
+    assert next(cd.explain_rows(model, ROWS)).decision.prediction == "sage"
+    assert cd.merge_models([model, model]).counts.n_rows == 12
+    assert not cd.diff_models(model, model).columns
 
 
 def test_what_is_no_model_is_refused(tmp_path):
     with pytest.raises(InputTypeError, match="int is no model"):
-        operations.predict(3, ROWS)
+        cd.predict_table(3, ROWS)
     with pytest.raises(InputError, match="not fitted yet"):
-        operations.predict(cd.NaiveBayes(), ROWS)
+        cd.predict_table(cd.NaiveBayes(), ROWS)
     with pytest.raises(ModelFileError):
-        operations.update(tmp_path / "nothing.candide", ROWS)
+        cd.update_model(tmp_path / "nothing.candide", ROWS)
 
 
 def test_a_file_is_changed_and_any_other_model_is_not(fitted, path):
-    assert operations.update(path, ROWS).fitted.counts.n_rows == store.load(path).counts.n_rows == 12
-    assert operations.forget(path, ROWS).fitted.counts.n_rows == store.load(path).counts.n_rows == 6
-    assert operations.update(fitted, ROWS).fitted.counts.n_rows == 12
+    assert cd.update_model(path, ROWS).fitted.counts.n_rows == store.load(path).counts.n_rows == 12
+    assert cd.forget_rows(path, ROWS).fitted.counts.n_rows == store.load(path).counts.n_rows == 6
+    assert cd.update_model(fitted, ROWS).fitted.counts.n_rows == 12
     assert fitted.counts.n_rows == 6
     with pytest.raises(NotCountedError):
-        operations.forget(path, ROWS | {"leaf": [1e6] * 6})
+        cd.forget_rows(path, ROWS | {"leaf": [1e6] * 6})
     assert store.load(path).counts.n_rows == 6
 
 
 def test_a_window_slides(path):
     day = {"leaf": [1.5, 8.5], "soil": ["a", "b"], "herb": ["sage", "thyme"]}
-    change = operations.slide_window(path, day, ROWS)
+    change = cd.slide_window(path, day, ROWS)
     np.testing.assert_array_equal(change.fitted.counts.class_weight, [1.0, 1.0])
     assert change.n_rows == 8
-    alone = operations.fit_model(
-        day, "herb", events={"leaf": "gaussian", "soil": "categorical"}, model="naive"
-    ).fitted.counts
+    alone = fit_model(day, "herb", events={"leaf": "gaussian", "soil": "categorical"}, model="naive").fitted.counts
     np.testing.assert_allclose(store.load(path).counts.tallies[0].mean, alone.tallies[0].mean)
 
 
 def test_new_classes_and_an_empty_model_are_told(path):
-    change = operations.update(path, ROWS | {"herb": ["sge"] * 3 + ["thyme"] * 3})
+    change = cd.update_model(path, ROWS | {"herb": ["sge"] * 3 + ["thyme"] * 3})
     [new] = change.new_classes
     assert (new.label, new.weight, new.did_you_mean) == ("sge", 3.0, "sage")
     assert change.note_texts == ["new class 'sge' (3 rows); did you mean 'sage'?"]
-    operations.forget(path, ROWS | {"herb": ["sge"] * 3 + ["thyme"] * 3})
-    assert [remark.code for remark in operations.forget(path, ROWS).notes] == ["no-rows"]
+    cd.forget_rows(path, ROWS | {"herb": ["sge"] * 3 + ["thyme"] * 3})
+    assert [remark.code for remark in cd.forget_rows(path, ROWS).notes] == ["no-rows"]
 
 
 def test_models_that_do_not_add_are_named(fitted, path):
-    other = operations.fit_model({"leaf": [1.0, 2.0], "herb": ["sage", "thyme"]}, "herb", model="naive").fitted
+    other = fit_model({"leaf": [1.0, 2.0], "herb": ["sage", "thyme"]}, "herb", model="naive").fitted
     store.save(other, path.with_name("other.candide"))
     with pytest.raises(MergeError, match=r"herbs\.candide and .*other\.candide"):
-        operations.merge([path, path.with_name("other.candide")])
+        cd.merge_models([path, path.with_name("other.candide")])
 
 
-@pytest.mark.parametrize("task", [operations.evaluate, operations.update, operations.forget])
+@pytest.mark.parametrize("task", [cd.evaluate, cd.update_model, cd.forget_rows])
 def test_a_target_or_weight_that_is_not_there(task, fitted):
     for how in ({"target": "hreb"}, {"weight": "w"}):
         with pytest.raises(UnknownNameError) as error:
@@ -138,5 +137,5 @@ def test_a_target_or_weight_that_is_not_there(task, fitted):
 
 def test_a_row_past_the_end_is_named(fitted):
     with pytest.raises(InputError) as error:
-        list(operations.explain_rows(fitted, ROWS, [(5, 9)]))
+        list(cd.explain_rows(fitted, ROWS, [(5, 9)]))
     assert error.value.row == 7

@@ -21,7 +21,7 @@ from candide.errors import InputError, MergeError, NotCountedError, UnknownNameE
 from candide.model.counts import align_counts
 from candide.model.fitted import FittedModel
 from candide.operations.fit import fit_model
-from candide.operations.update import count_like
+from candide.store.update import count_like
 
 EVENTS = {"age": "gaussian", "job": "categorical", "zip": "categorical", "": "poisson", 'odd "name"\n🙂': "categorical"}
 

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from candide import evaluate, operations
+import candide as cd
 from candide.cli import cli
 from candide.demo import garden_rows
 from candide.errors import InputError
-from candide.validation.comparison import paired_interval
+from candide.validation.comparison import compare_settings, paired_interval
 
 PLANTS, HERBS = garden_rows(400, seed=3)
 TABLE = {**PLANTS, "herb": HERBS}
@@ -29,15 +29,15 @@ def file(tmp_path_factory):
 
 
 def test_each_setting_is_cross_validated_as_it_is_alone():
-    found = evaluate.compare(TABLE, "herb", TWO, folds=4, seed=1)
+    found = cd.compare_settings(TABLE, "herb", TWO, folds=4, seed=1)
     for name in TWO:
-        alone = evaluate.cross_validate(TABLE, "herb", model=name, folds=4, seed=1)
+        alone = cd.cross_validate(TABLE, "herb", model=name, folds=4, seed=1)
         assert found.totals[name].metrics() == pytest.approx(alone.total.metrics(), rel=1e-12)
         assert [fold.accuracy for fold in found.validations[name].folds] == [fold.accuracy for fold in alone.folds]
 
 
 def test_differences_are_those_of_folds():
-    found = evaluate.compare(TABLE, "herb", TWO, folds=4)
+    found = cd.compare_settings(TABLE, "herb", TWO, folds=4)
     a, b = (np.array([fold.log_loss for fold in found.validations[name].folds]) for name in TWO)
     [one] = [one for one in found.differences if one.metric == "log_loss"]
     assert one.mean == pytest.approx((b - a).mean())
@@ -52,14 +52,14 @@ def test_with_more_settings_the_intervals_are_wider():
     assert d - c > b - a
     three = {**TWO, "again": {"model": "naive"}}
     one, other = (
-        next(x for x in evaluate.compare(TABLE, "herb", some, folds=3).differences if x.metric == "brier")
+        next(x for x in cd.compare_settings(TABLE, "herb", some, folds=3).differences if x.metric == "brier")
         for some in (TWO, three)
     )
     assert other.high - other.low > one.high - one.low
 
 
 def test_equal_settings_have_no_differences():
-    found = evaluate.compare(TABLE, "herb", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3)
+    found = cd.compare_settings(TABLE, "herb", {"a": {"model": "naive"}, "b": {"model": "naive"}}, folds=3)
     assert not any(one.is_significant for one in found.differences)
     assert all(one.mean == 0 for one in found.differences)
 
@@ -82,7 +82,7 @@ def test_the_command(file):
     found = CliRunner().invoke(cli, [*typed, "--model", "naive"], catch_exceptions=False)
     facts = json.loads(found.output)
     assert facts["names"] == ["naive", "--model naive --drop soil"]
-    without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
+    without = cd.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
     assert facts["metrics"]["--model naive --drop soil"]["log_loss"] == pytest.approx(without.log_loss)
     assert {"name", "metric", "mean", "low", "high", "is_significant", "is_better"} == set(facts["differences"][0])
     assert len(facts["conclusions"]) == 1
@@ -91,25 +91,25 @@ def test_the_command(file):
 def test_shared_options_apply_to_all_settings(file):
     typed = ["compare", file, "-t", "herb", "--folds", "3", "--json", "--drop", "soil", "--model", "naive"]
     facts = json.loads(CliRunner().invoke(cli, [*typed, "--try", "--select 2 --model naive"]).output)
-    without = evaluate.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
+    without = cd.cross_validate(file, "herb", model="naive", drop=["soil"], folds=3).total
     assert facts["metrics"]["naive"]["log_loss"] == pytest.approx(without.log_loss)
 
 
 @pytest.mark.parametrize(("settings", "word"), [({}, "0 setting"), ({"one": {"model": "naive"}}, "1 setting")])
 def test_fewer_than_two_settings_are_an_error(settings, word):
     with pytest.raises(InputError, match=word) as error:
-        operations.compare_settings(TABLE, "herb", settings)
+        compare_settings(TABLE, "herb", settings)
     assert "two" in error.value.remedy
 
 
 def test_standard_input_cannot_be_read_twice():
     with pytest.raises(InputError, match="once only"):
-        operations.compare_settings("-", "herb", TWO)
+        compare_settings("-", "herb", TWO)
 
 
 def test_an_unknown_option_of_a_setting_is_an_error(file):
     with pytest.raises(InputError, match="slect"):
-        evaluate.compare(TABLE, "herb", {"a": {"slect": 3}, "b": {}})
+        cd.compare_settings(TABLE, "herb", {"a": {"slect": 3}, "b": {}})
     found = CliRunner().invoke(cli, ["compare", file, "-t", "herb", "--try", "--slect 3", "--model", "naive"])
     assert found.exit_code == 2
     assert "--slect" in found.output

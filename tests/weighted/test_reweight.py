@@ -9,8 +9,9 @@ from tests.estimators.test_weighted import ASKED, WHOLE, at
 from tests.tasks.test_update import same
 
 import candide as cd
-from candide import operations, store
+from candide import store
 from candide.errors import InputError, MergeError, NotCountedError
+from candide.operations.fit import fit_model
 
 FIRST, REST = slice(0, 500), slice(500, 1200)
 
@@ -48,17 +49,17 @@ def written(rows, folder, kind):
 def test_reweighting_a_source_equals_the_estimator(first, kind, tmp_path):
     want = cd.BayesClassifier.from_fitted(first).reweight(*at(slice(0, 400), *WHOLE)).predict_proba(ASKED)
     data = frame(slice(0, 400)) if kind == "frame" else written(slice(0, 400), tmp_path, kind)
-    change = operations.reweight(first, data)
+    change = cd.reweight_model(first, data)
     assert (change.n_rows, change.fitted.term_weights.n_learned_rows, change.note_texts) == (400, 400, [])
     np.testing.assert_allclose(answers(change.fitted), want, atol=1e-9)
 
 
 def test_a_file_is_reweighted_in_place_or_written_elsewhere(path, tmp_path):
     before = path.read_bytes()
-    change = operations.reweight(path, frame(slice(0, 300)), tmp_path / "other.candide")
+    change = cd.reweight_model(path, frame(slice(0, 300)), tmp_path / "other.candide")
     assert path.read_bytes() == before
     assert store.load(tmp_path / "other.candide").term_weights.n_learned_rows == change.n_rows == 300
-    operations.reweight(path, frame(slice(0, 300)))
+    cd.reweight_model(path, frame(slice(0, 300)))
     np.testing.assert_array_equal(answers(store.load(path)), answers(change.fitted))
 
 
@@ -66,7 +67,7 @@ def test_a_file_that_is_not_a_model_is_not_overwritten(path, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (path, tmp_path / "notes.txt"):
         with pytest.raises(InputError) as error:
-            operations.reweight(path, frame(FIRST), out)
+            cd.reweight_model(path, frame(FIRST), out)
         assert "force" in error.value.remedy
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -74,30 +75,30 @@ def test_a_file_that_is_not_a_model_is_not_overwritten(path, tmp_path):
 def test_rows_that_were_never_counted_leave_the_file_as_it_is(path):
     before = path.read_bytes()
     with pytest.raises(NotCountedError) as error:
-        operations.reweight(path, frame(REST))
+        cd.reweight_model(path, frame(REST))
     assert "--new" in error.value.remedy
     assert path.read_bytes() == before
-    assert operations.reweight(path, frame(REST), new=True).fitted.term_weights.n_learned_rows == 700
+    assert cd.reweight_model(path, frame(REST), rows_are_new=True).fitted.term_weights.n_learned_rows == 700
 
 
 def test_a_sample_of_the_rows_is_enough(first):
-    found = operations.reweight(first, frame(FIRST), rows=100, seed=3)
+    found = cd.reweight_model(first, frame(FIRST), sample_rows=100, seed=3)
     assert found.fitted.term_weights.training_summary(500) == "weights learned on 100 of 500 rows"
 
 
 def test_a_model_without_weights_or_without_counts_is_refused(first, tmp_path):
     plain = cd.NaiveBayes().fit(*at(FIRST, *WHOLE))
     with pytest.raises(InputError) as error:
-        operations.reweight(plain, frame(FIRST), target="t")
+        cd.reweight_model(plain, frame(FIRST), target="t")
     assert "BayesClassifier" in error.value.remedy
     store.save(first, tmp_path / "score.candide", detail="score")
     with pytest.raises(InputError) as error:
-        operations.reweight(tmp_path / "score.candide", frame(FIRST))
+        cd.reweight_model(tmp_path / "score.candide", frame(FIRST))
     assert "tally" in error.value.remedy
 
 
 def test_update_reweights_when_rows_have_doubled(first):
-    change = operations.update(first, frame(REST))
+    change = cd.update_model(first, frame(REST))
     assert (
         change.fitted.term_weights.n_learned_rows,
         change.fitted.term_weights.n_counted_rows,
@@ -111,24 +112,24 @@ def test_update_reweights_when_rows_have_doubled(first):
 def test_update_by_few_rows_notes_stale_weights(first):
     model = first
     for a in range(500, 1200, 100):
-        change = operations.update(model, frame(slice(a, a + 100)))
+        change = cd.update_model(model, frame(slice(a, a + 100)))
         model = change.fitted
         assert [one.code for one in change.notes] == ([] if a < 900 else ["weights"])
     assert model.term_weights.weight is first.term_weights.weight
-    assert operations.reweight(model, frame(slice(0, 1200))).note_texts == []
+    assert cd.reweight_model(model, frame(slice(0, 1200))).note_texts == []
 
 
 def test_forget_notes_stale_weights_and_a_window_reweights(first):
-    less = operations.forget(first, frame(slice(0, 100)))
+    less = cd.forget_rows(first, frame(slice(0, 100)))
     assert [one.code for one in less.notes] == ["weights", "not-proved"]
     same(less.fitted.counts, cd.BayesClassifier(like=first).fit(*at(slice(100, 500), *WHOLE)).counts_, moments=1e-9)
-    slid = operations.slide_window(first, frame(REST), frame(FIRST))
+    slid = cd.slide_window(first, frame(REST), frame(FIRST))
     assert (slid.fitted.term_weights.n_learned_rows, slid.fitted.term_weights.n_removed_rows, slid.note_texts) == (
         700,
         0,
         [],
     )
-    moved = operations.slide_window(first, frame(slice(500, 600)), frame(slice(0, 100)))
+    moved = cd.slide_window(first, frame(slice(500, 600)), frame(slice(0, 100)))
     assert moved.fitted.term_weights.n_removed_rows == 100
     assert [one.code for one in moved.notes] == ["weights"]
 
@@ -136,26 +137,26 @@ def test_forget_notes_stale_weights_and_a_window_reweights(first):
 def test_merge_adds_models_with_equal_encodings_only(first, path, tmp_path):
     rest = cd.BayesClassifier(like=path).fit(*at(REST, *WHOLE))
     rest.save(tmp_path / "rest.candide")
-    whole = operations.merge([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
+    whole = cd.merge_models([path, tmp_path / "rest.candide"], tmp_path / "all.candide")
     assert store.load(tmp_path / "all.candide").term_weights.n_learned_rows == whole.counts.n_rows == 1200
     cd.BayesClassifier().fit(*at(REST, *WHOLE)).save(tmp_path / "rest.candide")
     with pytest.raises(MergeError) as error:
-        operations.merge([path, tmp_path / "rest.candide"])
+        cd.merge_models([path, tmp_path / "rest.candide"])
     assert f"--like {path} -o {tmp_path / 'rest.candide'}" in error.value.remedy
     assert "rest.candide" in error.value.problem
 
 
 def test_a_new_class_comes_with_an_update(first):
     late = frame(REST).assign(t=lambda rows: np.where(rows["t"] == "no", "late", rows["t"]))
-    change = operations.update(first, late)
+    change = cd.update_model(first, late)
     assert [one.label for one in change.new_classes] == ["late"]
     assert change.fitted.term_weights.n_counted_rows == 1200
     assert answers(change.fitted).shape == (60, 3)
-    back = operations.forget(change.fitted, late).fitted
+    back = cd.forget_rows(change.fitted, late).fitted
     same(back.counts, first.counts, moments=1e-9)
     np.testing.assert_allclose(
-        answers(operations.reweight(back, frame(FIRST)).fitted),
-        answers(operations.reweight(first, frame(FIRST)).fitted),
+        answers(cd.reweight_model(back, frame(FIRST)).fitted),
+        answers(cd.reweight_model(first, frame(FIRST)).fitted),
         atol=1e-6,
     )
 
@@ -177,7 +178,7 @@ def test_a_source_is_counted_like_a_model_and_adds_to_it(first, kind, tmp_path):
 def test_like_a_plan_or_a_file_and_of_one_class(first, path):
     only = frame(REST).query("t == 'no'")
     for like in (first.counts.plan, path):
-        learned = operations.fit_model(only, "t", like=like, model="bayes")
+        learned = fit_model(only, "t", like=like, model="bayes")
         assert (learned.fitted.labels.values, learned.fitted.term_weights.n_learned_rows) == (("no",), 0)
         assert (first + learned.fitted).counts.n_rows == 500 + len(only)
 
@@ -192,16 +193,16 @@ def test_like_a_naive_model(tmp_path):
 def test_like_excludes_events(first):
     for how in ({"events": {"x": "gaussian"}}, {"drop": ["x"]}):
         with pytest.raises(InputError) as error:
-            operations.fit_model(frame(REST), "t", like=first, **how)
+            fit_model(frame(REST), "t", like=first, **how)
         assert error.value.remedy
     with pytest.raises(InputError) as error:
-        operations.fit_model(frame(REST).drop(columns="job"), "t", like=first)
+        fit_model(frame(REST).drop(columns="job"), "t", like=first)
     assert error.value.value == ["job"]
 
 
 def test_calibrated_models_add(first):
-    part = operations.fit_model(frame(REST), "t", like=first, calibration="isotonic").fitted
+    part = fit_model(frame(REST), "t", like=first, calibration="isotonic").fitted
     assert part.term_weights.calibrator is not None
     both = first + part
     assert both.term_weights.calibrator is None
-    assert operations.reweight(part, frame(REST)).fitted.term_weights.calibrator is None
+    assert cd.reweight_model(part, frame(REST)).fitted.term_weights.calibrator is None

@@ -1,4 +1,4 @@
-"""The command line: a thin face over the library. Each command reads its options, calls one function, prints."""
+"""The command line: each command reads its options, calls one function of api, and prints the result."""
 
 from candide.cli.run import cli, main
 

@@ -190,7 +190,7 @@ PARAM_BY_METAVAR = {
     "COL": ColumnParam(),
     "COL=NAME": EventParam(),
     "CLASS": ClassParam(),
-    "SHARES": ClassPriorParam(),
+    "PRIOR": ClassPriorParam(),
     "DATA": SourceParam(),
     "DIALECT": DialectParam(),
 }

@@ -1,17 +1,16 @@
-"""Commands that look at models, and at this installation: show, diff, drift, demo and doctor."""
+"""Commands that show models, drift and this installation: show, diff, drift, demo and doctor."""
 
 from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import check_model_paths, cli, load_model, show_result
+from candide.cli.group import cli, show_result
 from candide.cli.options import AS_JSON, MODEL, reading_options
-from candide.engines.reading import ReadOptions
 
 
 @cli.command()
 @click.argument("model", type=MODEL)
-@click.option("--levels", default=12, show_default=True, help="How many levels of a category to show.")
+@click.option("--levels", default=12, show_default=True, help="Number of levels of a category to show.")
 @click.option("--class", "classes", multiple=True, metavar="CLASS", help="Show this class only (repeatable).")
 @click.option("--column", "columns", multiple=True, metavar="COL", help="Show this column only (repeatable).")
 @AS_JSON
@@ -20,54 +19,51 @@ def show(model: str, levels: int, classes: tuple[str, ...], columns: tuple[str, 
 
     Examples: `candide show adult.candide`, `candide show letters.candide --class A --class B --column width`
     """
-    from candide.report import summary
+    from candide import api
 
-    show_result(summary.summarize_model(load_model(model), levels, classes=classes, columns=columns), as_json)
+    show_result(api.describe_model(model, levels, classes=classes, columns=columns), as_json)
 
 
 @cli.command()
 @click.argument("before", type=MODEL)
 @click.argument("after", type=MODEL)
 @click.option(
-    "--most", default=12, show_default=True, type=click.IntRange(1), metavar="N", help="How many moves of each sort."
+    "--limit", default=12, show_default=True, type=click.IntRange(1), metavar="N", help="Differences of each kind."
 )
 @AS_JSON
-def diff(before: str, after: str, most: int, as_json: bool) -> None:
-    """Say what moved between two models: classes, columns and levels, most surprising first.
+def diff(before: str, after: str, limit: int, as_json: bool) -> None:
+    """Show the differences between two models: classes, columns and levels, largest first.
 
     Example: `candide diff may.candide june.candide`
     """
-    from candide import operations
+    from candide import api
     from candide.report import summary
 
-    check_model_paths(before, after)
-    show_result(summary.summarize_diff(operations.diff_models(before, after, most)), as_json)
+    show_result(summary.summarize_diff(api.diff_models(before, after, limit)), as_json)
 
 
 @cli.command()
 @click.argument("model", type=MODEL)
 @click.argument("data")
-@click.option("--before", metavar="DATA", help="Rows that the model has learned from, to compare log p(x) with.")
+@click.option("--before", metavar="DATA", help="Training rows of the model, to compare log p(x) with.")
 @reading_options
 @AS_JSON
 def drift(model: str, data: str, before: str | None, as_json: bool, **options: Any) -> None:
-    """Say what has moved in new rows, without their labels: columns, log p(x), how often the model expects to be right.
+    """Detect drift between training data and new, unlabelled rows: columns, log p(x), expected accuracy.
 
     Example: `candide drift adult.candide new.csv --before adult.parquet`
     """
-    from candide import operations
-    from candide.cli import progress
+    from candide import api
+    from candide.cli.progress import show_progress
     from candide.report import summary
 
-    fitted = load_model(model, data)
-    with progress.show_progress(not as_json) as watch:
-        found = operations.detect_drift(fitted, data, before=before, reading=ReadOptions(**options), watch=watch)
+    found = api.detect_drift(model, data, before=before, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_drift(found), as_json)
 
 
 @cli.command()
 @click.option(
-    "--rows", default=20_000, show_default=True, type=click.IntRange(40), metavar="N", help="How many rows to make."
+    "--rows", default=20_000, show_default=True, type=click.IntRange(40), metavar="N", help="Number of rows to make."
 )
 @click.option("--seed", default=0, show_default=True, help="Seed of the random numbers.")
 @AS_JSON
@@ -85,7 +81,7 @@ def demo(rows: int, seed: int, as_json: bool) -> None:
 @cli.command()
 @AS_JSON
 def doctor(as_json: bool) -> None:
-    """Say what this installation runs on: kernels, threads, versions.
+    """Show what this installation runs on: kernels, threads, versions.
 
     Example: `candide doctor`
     """

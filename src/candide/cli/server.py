@@ -1,4 +1,4 @@
-"""The commands that serve a model, and give what it has learned meanwhile."""
+"""Commands that serve a model, and export what a server has learned."""
 
 import os
 import re
@@ -7,37 +7,39 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, load_model, load_to_predict, show_result
-from candide.cli.options import AS_JSON, MODEL, output_option
+from candide.cli.group import cli, show_result
+from candide.cli.options import AS_JSON, MODEL, TARGET, output_option
 from candide.errors import InputError, MissingLibraryError
 
 
 @cli.command()
 @click.argument("model", type=MODEL)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="The port; 0: any.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 for any free one."
+)
 @click.option(
     "--token",
     envvar="CANDIDE_TOKEN",
     metavar="TOKEN",
-    help="What a request that changes the model must bring. CANDIDE_TOKEN says it unseen by other users.",
+    help="Token that requests which change the model must send; CANDIDE_TOKEN hides it from other users.",
 )
-@click.option("--private", is_flag=True, help="Ask for the token on every request but a probe.")
+@click.option("--private", is_flag=True, help="Require the token on every request except probes.")
 @click.option("--public", is_flag=True, help="Listen beyond this machine without a token.")
-@click.option("--learn", metavar="STATE", type=MODEL, help="Learn and forget, and keep that in this file.")
-@click.option("--target", "-t", metavar="COL", help="The column of labels to learn; the model's own if not given.")
+@click.option("--learn", metavar="STATE", type=MODEL, help="Learn and forget rows, and store them in this file.")
+@click.option("--target", "-t", metavar="COL", help="Column of the labels. Default: that of the model.")
 @click.option("--allow-new-classes", is_flag=True, help="Learn rows of classes that the model does not know.")
-@click.option("--window", metavar="TIME", help="Forget what was learned so long ago: 30d, 12h, 90m.")
-@click.option("--half-life", metavar="TIME", help="Let what was counted weigh half as much after so long: 30d.")
+@click.option("--window", metavar="TIME", help="Forget rows after this time: 30d, 12h, 90m.")
+@click.option("--half-life", metavar="TIME", help="Halve the weight of counts after this time: 30d.")
 @click.option(
     "--peer",
     "peers",
     metavar="URL",
     multiple=True,
-    help="Another server of this model: add what it has learned. Any number.",
+    help="Another server of this model, whose learned rows are added (repeatable).",
 )
-@click.option("--name", metavar="NAME", help="The model's name in paths; that of its file if not given.")
-@click.option("--quiet", is_flag=True, help="Write no line for each request.")
+@click.option("--name", metavar="NAME", help="Name of the model in paths. Default: that of its file.")
+@click.option("--quiet", is_flag=True, help="Do not log requests.")
 def serve(
     model: str,
     host: str,
@@ -54,72 +56,73 @@ def serve(
     name: str | None,
     quiet: bool,
 ) -> None:
-    """Answer over HTTP: predict and explain rows, as JSON, CSV or Arrow, in the words of MLflow's and Triton's clients.
+    """Serve a model over HTTP: predict and explain rows, as JSON, CSV or Arrow, also with MLflow's and Triton's clients.
 
-    `/docs` says what may be asked. Every request writes a line of JSON on standard error, without any of its values.
-    SIGTERM stops it once what was asked is answered. With --learn it counts rows in and out; what it has answered for
-    is on the disk.
+    `/docs` lists the endpoints. Every request logs a line of JSON on standard error, without any of its values. SIGTERM
+    stops the server once open requests are answered. With --learn it counts rows in and out; they are on disk before a
+    request is answered.
 
     Examples: `candide serve adult.candide`, `CANDIDE_TOKEN=... candide serve adult.candide --host 0.0.0.0 --port 80`,
     `candide serve adult.candide --learn adult.db --window 30d`
     """
+    from candide.store.models import load_fitted
+
     try:
         from candide.serve import app
         from candide.serve.run import check_host, log_to_stderr, open_socket, run
     except ModuleNotFoundError as error:
         remedy = "pip install 'candide[serve]'"
-        raise MissingLibraryError(f"to serve a model {error.name} is needed", remedy=remedy) from None
+        raise MissingLibraryError(f"serving a model needs {error.name}", remedy=remedy) from None
     check_host(host, token is not None, public)
     if private and token is None:
-        raise InputError("--private asks for a token, and there is none", remedy="pass --token (or CANDIDE_TOKEN)")
+        raise InputError("--private needs a token", remedy="pass --token (or CANDIDE_TOKEN)")
     if learn is None and ((target and not peers) or window or half_life or allow_new_classes):
-        raise InputError("nothing is learned", remedy="name the file that keeps it: --learn state.db")
-    fitted = load_to_predict(model)
-    how: dict[str, Any] = {"journal_path": learn, "target": target, "allow_new_classes": allow_new_classes}
-    how |= {"private": private, "peers": peers}
-    spans = {"window": window, "half_life": half_life}
-    how |= {one: None if span is None else parse_duration(span) for one, span in spans.items()}
+        raise InputError("these options need --learn", remedy="name the file to store learned rows: --learn state.db")
+    fitted = load_fitted(model)
+    keywords: dict[str, Any] = {"journal_path": learn, "target": target, "allow_new_classes": allow_new_classes}
+    keywords |= {"private": private, "peers": peers, "log": None if quiet else log_to_stderr}
+    durations = {"window": window, "half_life": half_life}
+    keywords |= {name: None if text is None else parse_duration(text) for name, text in durations.items()}
     with open_socket(host, port) as listening:
-        served = app(fitted, name=name or Path(model).stem, token=token, log=None if quiet else log_to_stderr, **how)
+        served = app(fitted, name=name or Path(model).stem, token=token, **keywords)
         run(served, listening, host, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 
 
 @cli.command("export-state")
 @click.argument("state", type=MODEL)
-@output_option("MODEL", "Where to keep the model.", required=True)
-@click.option("--target", "-t", metavar="COL", help="The column of the labels; the model's own if not given.")
+@output_option("MODEL", "Write the model to this file.", required=True)
+@TARGET
 @click.option(
-    "--less", metavar="MODEL", type=MODEL, help="Without what this model had counted: what is new, to be merged."
+    "--subtract", metavar="MODEL", type=MODEL, help="Subtract the counts of this model, to merge only what is new."
 )
 @AS_JSON
-def export_state(state: str, output: str, force: bool, target: str | None, less: str | None, as_json: bool) -> None:
+def export_state(state: str, output: str, force: bool, target: str | None, subtract: str | None, as_json: bool) -> None:
     """Write what a server has learned as a model file.
 
-    The server must be stopped; of one that runs, GET /state gives the same.
-
-    Several servers that began with the same model are added up by what is new in each (--less) and that model.
+    The server must be stopped; a running one gives the same by GET /state. To merge several servers that started with
+    the same model, subtract that model from each, and merge the results with it.
 
     Examples: `candide export-state adult.db -o adult.candide`,
-    `candide export-state north.db --less adult.candide -o north.candide`
+    `candide export-state north.db --subtract adult.candide -o north.candide`
     """
-    from candide import store
+    from candide import files, store
     from candide.report import summary
     from candide.serve import learned_state as states
     from candide.serve.journal import Journal
-    from candide.store import outputs
+    from candide.store.models import load_fitted
 
     if not os.path.isfile(state):
-        raise InputError(f"{state} is not there", value=state, remedy="name the file that --learn named")
-    outputs.check_destination(output, state, force=force)
+        raise InputError(f"{state} does not exist", value=state, remedy="name the file of --learn")
+    files.check_output(output, state, is_own_file=store.is_model_file, force=force)
     journal = Journal(state)
     try:
         if journal.is_new:
-            raise InputError(f"{state} has learned nothing", value=state)
-        found = states.replay_journal(journal, target)
-        now = states.Clock(journal.latest_time(), found.decay.half_life)()
+            raise InputError(f"{state} has no learned rows", value=state)
+        learned = states.replay_journal(journal, target)
+        now = states.Clock(journal.latest_time(), learned.decay.half_life)()
     finally:
         journal.close()
-    fitted = (found if less is None else found.without_base(load_model(less))).model_at(now)
+    fitted = (learned if subtract is None else learned.without_base(load_fitted(subtract))).model_at(now)
     store.save(fitted, output, force=force)
     show_result(summary.ServerStateSummary(state, fitted.counts.n_rows, output), as_json)
 
@@ -128,12 +131,12 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 def parse_duration(text: str) -> float:
-    """A length of time.
+    """Seconds of a duration.
 
     >>> parse_duration("90m"), parse_duration("1.5d")
     (5400.0, 129600.0)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
-    if not found or not float(found[1]):
-        raise InputError(f"{text!r} is no length of time", value=text, remedy="write such as 30d, 12h or 90m")
-    return float(found[1]) * _UNITS[found[2]]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
+    if not match or not float(match[1]):
+        raise InputError(f"{text!r} is not a valid duration", value=text, remedy="pass such as 30d, 12h or 90m")
+    return float(match[1]) * _UNITS[match[2]]

@@ -6,7 +6,8 @@ One record. Every function that opens a source takes it, and the options of the 
 (('?',), ('?', 'n/a'))
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from candide.model.settings import setting
 
@@ -45,3 +46,9 @@ class ReadOptions:
     def na_values(self) -> tuple[str, ...]:
         """The texts that mean a missing value."""
         return tuple(map(str, self.na if isinstance(self.na, list | tuple) else (self.na,)))
+
+
+def make_read_options(model: Any, reading: ReadOptions | None) -> ReadOptions:
+    """How a source is read for a model: as given, with the model's own missing values where none are given."""
+    reading = reading or ReadOptions()
+    return reading if reading.na_values or not model.na else replace(reading, na=model.na)

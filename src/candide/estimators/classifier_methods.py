@@ -191,12 +191,12 @@ class GenerativeClassifier(Estimator):
         ``intervals=0.95`` adds ``p_<class>_low`` and ``p_<class>_high``. A file that is read is never overwritten, and
         one that does not hold predictions only with ``force``.
         """
-        from candide.engines.reading import ReadOptions  # here, because arrays need no database
-        from candide.operations.predict import predict
+        from candide.engines import predictions  # here, because arrays need no database
+        from candide.engines.reading import ReadOptions
 
         self._check_fitted()
         how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy, "intervals": intervals}
-        return predict(self.fitted_, source, reading=ReadOptions(**reading), **how)
+        return predictions.predict_table(self.fitted_, source, reading=ReadOptions(**reading), **how)
 
     def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> "str | bytes":
         """The model as a file that scores rows without Candide: ``to`` is "js", "python" or "onnx".
@@ -211,7 +211,7 @@ class GenerativeClassifier(Estimator):
         >>> scorer["score"]({0: 8.5})["label"]
         'top'
         """
-        from candide.operations.export_model import export_model
+        from candide.export.targets import export_model
 
         self._check_fitted()
         return export_model(self.fitted_, to, out, force=force)
@@ -236,7 +236,7 @@ class GenerativeClassifier(Estimator):
         >>> duckdb.sql(query).order("id").project("id, prediction").fetchall()
         [(0, 'low'), (1, 'low'), (2, 'top'), (3, 'top')]
         """
-        from candide.operations.export_model import export_model
+        from candide.export.targets import export_model
 
         self._check_fitted()
         return str(export_model(self.fitted_, "sql", dialect=dialect, table=table, keep=keep))
@@ -327,12 +327,12 @@ class GenerativeClassifier(Estimator):
         <report of ... kB in HTML: report(..., out='report.html') writes it to a file>
         """
         from candide.engines.reading import ReadOptions  # here, because arrays need no database
+        from candide.files import check_output
         from candide.report import html
         from candide.report.build import build_report, write_report
-        from candide.store import outputs
 
         self._check_fitted()
-        outputs.check_destination(out, data, ours=html.is_page, force=force)
+        check_output(out, data, is_own_file=html.is_page, force=force)
         how: dict[str, Any] = {"weight": weight, "full": full, "reading": ReadOptions(**reading)}
         made = build_report(self.fitted_, data, target, **how)
         return html.PageText(made.text) if out is None else write_report(made, None, out, data, force=force).size_bytes

@@ -24,10 +24,9 @@ import tempfile
 from typing import Any
 
 from candide import __version__, store
+from candide.api import load, predict_table
 from candide.errors import InputError, MissingLibraryError, ModelFileError, unknown_name_error
-from candide.estimators.factory import load
 from candide.model.fitted import FittedModel
-from candide.operations.predict import predict
 from candide.store.input_schema import InputSchema, example_row
 from candide.store.models import ModelLike, load_fitted
 
@@ -106,7 +105,7 @@ class _PyfuncModel:
             raise unknown_name_error("output", output, _OUTPUTS)
         if not hasattr(rows, "columns"):
             raise InputError("rows have no names of columns", remedy="pass a data frame")
-        scored = predict(self._fitted, rows)
+        scored = predict_table(self._fitted, rows)
         return scored.to_pandas() if output == "table" else scored.column("prediction").to_numpy()
 
 

@@ -115,7 +115,7 @@ class Settings:
     class_prior: Any = setting(
         "empirical",
         "Class proportions: uniform, or yes=.02,no=.98; default: those of the training rows.",
-        metavar="SHARES",
+        metavar="PRIOR",
         parse=parse_class_prior,
         is_valid=_is_class_prior,
     )

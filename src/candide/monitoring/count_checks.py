@@ -1,8 +1,8 @@
 """Findings: what the counts say of a table that a person should mend, or know, before a model is trusted.
 
->>> from candide.operations.fit import fit_model
+>>> import candide as cd
 >>> rows = {"unit": ["kg"] * 60, "size": [float(i % 7) for i in range(60)], "kind": ["a", "b", "b"] * 20}
->>> [(one.code, one.column) for one in check_counts(fit_model(rows, "kind").fitted.counts)]
+>>> [(one.code, one.column) for one in check_counts(cd.fit(rows, "kind").counts_)]
 [('constant', 'unit')]
 """
 

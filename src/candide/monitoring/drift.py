@@ -3,10 +3,10 @@
 In one pass the new rows are counted as the model counted its own, and scored: which columns' laws moved, how likely the
 rows are under the model, and how often it expects to be right on them.
 
+>>> import candide as cd
 >>> from candide.demo import garden_rows
->>> from candide.operations.fit import fit_model
 >>> plants, herb = garden_rows(600, seed=0)
->>> model = fit_model({**plants, "herb": herb}, "herb", model="naive").fitted
+>>> model = cd.fit({**plants, "herb": herb}, "herb", model="naive").fitted_
 >>> later, _ = garden_rows(400, seed=1)
 >>> found = detect_drift(model, {**later, "soil": ["sand"] * 400})
 >>> [(one.column, one.adjusted_p_value < 0.001) for one in found.columns][:1], found.n_rows
@@ -26,7 +26,7 @@ from candide.data.sampling import RowSampler
 from candide.data.table import Name
 from candide.engines.base import Watch, no_progress, open_source
 from candide.engines.batches import make_blocks, split_batches
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.engines.scoring import prepare_to_score, score_blocks
 from candide.errors import InputError
 from candide.kernels import threads
@@ -41,7 +41,6 @@ from candide.monitoring.drift_tests import (
     collect_tail_values,
     compare_columns,
 )
-from candide.store.models import ModelLike, load_fitted, make_read_options
 
 _MAX_DENSITY_ROWS = 1 << 16  # rows of which log p(x) is kept, by lot
 _MAX_UNSEEN_LEVELS = (
@@ -97,7 +96,7 @@ class Drift:
 
 
 def detect_drift(
-    model: ModelLike,
+    fitted: FittedModel,
     data: Any,
     *,
     before: Any = None,
@@ -109,7 +108,6 @@ def detect_drift(
     Without them log p(x) is compared with rows drawn from the model, which are likelier than real ones where columns
     depend on each other. A model that weighs its columns has no density: log p(x) is that of its columns' own laws.
     """
-    fitted = load_fitted(model)
     fitted.counts  # noqa: B018  without counts there is nothing to compare with: an error says so
     walk = _DriftScan(fitted)
     tallies, unseen, after = walk.scan(data, reading, watch)

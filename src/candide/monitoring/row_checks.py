@@ -2,9 +2,9 @@
 
 The rows are a sample, the first of a source or some spread over it; what is told of a column holds in all of them.
 
->>> from candide.operations.fit import fit_model
+>>> import candide as cd
 >>> rows = {"t": [float(i % 11) - 999 * (i % 11 == 0) for i in range(66)], "y": ["a", "b"] * 33}
->>> sample = RowSample.from_table(pa.table(rows), "y", fit_model(rows, "y").fitted.counts)
+>>> sample = RowSample.from_table(pa.table(rows), "y", cd.fit(rows, "y").counts_)
 >>> [(one.code, one.column) for one in check_rows(sample)]
 [('sentinel', 't')]
 """

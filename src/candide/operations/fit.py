@@ -19,14 +19,14 @@ from candide.engines.base import CountResult, LabelledSource, PreparedSource, Wa
 from candide.engines.counting import check_classes, count_source
 from candide.engines.draw_sample import draw_class_sample, draw_sample, draw_text_sample, learn_grids
 from candide.engines.planning import prepare_like, prepare_source, reading_record
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.errors import InputError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, plan_columns
 from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
-from candide.store.models import make_read_options, resolve_plan
+from candide.store.models import refuse_plan_options, resolve_plan
 from candide.validation.held_out import (
     N_FOLDS,
     FitResult,
@@ -186,12 +186,3 @@ def resolve_model_kind(like: Any, model: str) -> str:
         remedy = "leave the model out, or pass one like it that is naive"
         raise InputError("naive Bayes cannot be like a weighted model", value=model, remedy=remedy)
     return "bayes"
-
-
-def refuse_plan_options(events: Any, drop: Sequence[str]) -> None:
-    """Raise an error for options that contradict ``like``."""
-    if events != "auto" or drop:
-        remedy = "leave events and drop out, or like"
-        raise InputError(
-            "like determines the columns and how they are counted", value=list(drop) or events, remedy=remedy
-        )

@@ -13,7 +13,7 @@ palette that colour-blind readers can tell apart (Okabe and Ito, 2008).
 >>> plt.close(ax.figure)
 """
 
-from candide.plot.curves import dirichlet, learning_curve, posterior_curve
+from candide.plot.curves import dirichlet, posterior_curve
 from candide.plot.discriminants import discriminant
 from candide.plot.gaussians import ellipses
 from candide.plot.graph import network
@@ -34,7 +34,6 @@ __all__ = [
     "dirichlet",
     "discriminant",
     "ellipses",
-    "learning_curve",
     "lift",
     "network",
     "nomogram",

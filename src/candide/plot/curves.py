@@ -1,10 +1,9 @@
-"""Curves: error against training size, and what a prior and counts say of a probability.
+"""Densities of a probability under a Beta or Dirichlet prior, before and after counts.
 
 >>> parse_beta((2, 3)), parse_beta("jeffreys"), parse_beta(Beta(10, 10))
 ((2.0, 3.0), (0.5, 0.5), (10.0, 10.0))
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,58 +14,6 @@ from candide.errors import InputError
 from candide.numerics import gammaln
 from candide.plot import axis_text, style
 from candide.priors import Beta, Dirichlet, Jeffreys, Prior, Uniform, resolve_prior
-
-_BAYES_NAME = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
-
-
-def learning_curve(curves: Any, *, ax: Any = None) -> Any:
-    """Mean and spread against the number of training rows: solid for naive Bayes, dashed for all else.
-
-    >>> import numpy as np
-    >>> from candide.evaluate import LearningCurves
-    >>> errors = np.array([[[0.3, 0.2], [0.2, 0.2]], [[0.5, 0.4], [0.1, 0.1]]])
-    >>> ax = learning_curve(LearningCurves(np.array([10, 40]), ("naive Bayes", "logistic regression"), errors))
-    >>> [line.get_linestyle() for line in ax.lines[:2]]
-    ['-', '--']
-    >>> ax.figure.clear()
-    """
-    sizes = np.asarray(curves.sizes, float)
-    mean, low, high = (np.asarray(getattr(curves, name), float) for name in ("mean", "low", "high"))
-    shape = (len(curves.names), len(sizes))
-    if not mean.shape == low.shape == high.shape == shape:
-        raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
-    ax = style.get_axes(ax)
-    shown = axis_text.shorten_names(curves.names, 30)
-    for i, name in enumerate(curves.names):
-        bayes = bool(_BAYES_NAME.search(str(name)))
-        look: dict[str, Any] = {
-            "color": style.colour(i),
-            "linestyle": "-" if bayes else "--",
-            "marker": style.marker(i),
-        }
-        ax.fill_between(sizes, low[i], high[i], color=style.colour(i), alpha=0.15, linewidth=0, zorder=1)
-        ax.plot(sizes, mean[i], label=shown[i], markersize=4, linewidth=1.7, zorder=3, **look)
-    if len(sizes) > 1 and sizes.min() > 0 and sizes.max() / sizes.min() >= 8:
-        ax.set_xscale("log")
-        _plain_ticks(ax, sizes)
-    style.format_axes(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
-    style.add_legend(ax)
-    return ax
-
-
-def _plain_ticks(ax: Any, sizes: NDArray) -> None:
-    """Numbers of rows as people write them, a few of those measured."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
-
-    chosen, last = [], 0.0
-    for size in np.unique(sizes):
-        if size >= 1.7 * last:
-            chosen.append(size)
-            last = size
-    ax.set_xticks(chosen)
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, *, ax: Any = None) -> Any:

@@ -22,7 +22,7 @@ from candide.data.table import Name
 from candide.data.temporal import in_time
 from candide.engines.base import Source, Watch, no_progress, open_source
 from candide.engines.batches import iterate_columns
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.engines.scoring import SkippedRows, TrueClasses, prepare_to_score, score_labelled
 from candide.errors import InputError, unknown_name_error
 from candide.explain.terms import list_terms
@@ -30,7 +30,6 @@ from candide.model.feature_selection import rank_columns_by_evidence
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan
 from candide.plot.drawable import Drawable
-from candide.store.models import make_read_options
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ import numpy as np
 from candide.data.notes import DataWarning
 from candide.engines.addresses import redact_address
 from candide.engines.base import Watch, no_progress, open_source
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.errors import InputError, UnlabelledError
 from candide.export.modules import check_javascript, quote_wide_integers
 from candide.export.parameters import export_parameters
+from candide.files import check_output
 from candide.model.fitted import FittedModel
 from candide.monitoring.data_checks import check_data
 from candide.monitoring.drift import detect_drift
-from candide.operations.row_errors import evaluate_rows
 from candide.report import html
 from candide.report.summary.monitoring import CheckSummary, DriftSummary, summarize_check, summarize_drift
 from candide.report.summary.page import (
@@ -37,8 +37,8 @@ from candide.report.summary.page import (
     ReportSummary,
     summarize_page,
 )
-from candide.store import outputs
-from candide.store.models import ModelLike, load_fitted, make_read_options
+from candide.store.models import ModelLike, load_fitted
+from candide.validation.row_errors import evaluate_rows
 
 _MAX_ERRORS = 8  # rows with the largest errors
 _MIN_BYTES_PER_NUMBER = 6  # bytes that a number takes at least
@@ -129,7 +129,7 @@ def write_report(
     report: RenderedReport, model: Any, path: str | os.PathLike, data: Any = None, *, force: bool = False
 ) -> ReportSummary:
     """Write a report into a file; a file that is not a report is overwritten only with ``force``."""
-    outputs.check_destination(path, model, data, ours=html.is_page, force=force)
+    check_output(path, model, data, is_own_file=html.is_page, force=force)
     size = html.write_page(report.text, path, force=force)
     return ReportSummary(
         _source_name(model) or "a model",

@@ -7,16 +7,12 @@ True
 """
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from candide.engines.reading import ReadOptions
 from candide.errors import InputError, InputTypeError
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan
-
-if TYPE_CHECKING:
-    from candide.store.input_schema import InputSchema
 
 ModelLike = Any  # a Fitted, an estimator of Candide, or the path of a model file
 
@@ -45,10 +41,11 @@ def resolve_plan(like: Any) -> tuple[Plan, FittedModel | None]:
     return fitted.counts.plan, fitted
 
 
-def make_read_options(fitted: "FittedModel | InputSchema", reading: ReadOptions | None) -> ReadOptions:
-    """How a source is read for a model: as is said, and what meant a missing value before does so again."""
-    reading = reading or ReadOptions()
-    return reading if reading.na_values or not fitted.na else replace(reading, na=fitted.na)
+def refuse_plan_options(events: Any, drop: Sequence[str]) -> None:
+    """Refuse options on how columns are counted together with ``like``, which decides it."""
+    if events != "auto" or drop:
+        what = "like determines the columns and how they are counted"
+        raise InputError(what, value=list(drop) or events, remedy="leave events and drop out, or like")
 
 
 def resolve_target(fitted: FittedModel, target: str | None) -> str:

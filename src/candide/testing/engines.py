@@ -172,13 +172,13 @@ def check_sampling(trial: EngineTrial) -> None:
 
 def check_scoring(trial: EngineTrial) -> None:
     """It scores as the array engine does."""
+    from candide.engines.predictions import predict_table
     from candide.model.fitted import FittedModel
-    from candide.operations.predict import predict
 
     fitted = FittedModel(trial.array_counts())
-    want = predict(fitted, Table.from_data(trial.table), keep=["row"]).to_pydict()
+    want = predict_table(fitted, Table.from_data(trial.table), keep=["row"]).to_pydict()
     with trial.open() as source:
-        table = predict(fitted, source, keep=["row"])
+        table = predict_table(fitted, source, keep=["row"])
         found = (table.toArrow() if hasattr(table, "toArrow") else table).to_pydict()  # of Spark, a data frame
     assert list(found) == list(want), f"columns {list(found)} instead of {list(want)}"
     rows, expected = (np.array(t["row"]).astype(int) for t in (found, want))  # a file without types gives text
@@ -208,13 +208,13 @@ def check_refusals(trial: EngineTrial) -> None:
 
 def check_learning(trial: EngineTrial) -> None:
     """The default model, of pairs and more, is that of the array engine."""
+    from candide.engines.predictions import predict_table
     from candide.operations.fit import fit_model
-    from candide.operations.predict import predict
 
     table = Table.from_data(trial.table)
-    want = predict(fit_model(table, "y", drop=["row"]).fitted, table)
+    want = predict_table(fit_model(table, "y", drop=["row"]).fitted, table)
     with trial.open() as source:
-        found = predict(fit_model(source, "y", drop=["row"]).fitted, table)
+        found = predict_table(fit_model(source, "y", drop=["row"]).fitted, table)
     for name in want.column_names[1:-1]:
         check_close(found[name].to_numpy(), want[name].to_numpy(), name, 1e-6)
 

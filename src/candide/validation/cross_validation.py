@@ -21,6 +21,7 @@ import numpy as np
 
 from candide import formatting
 from candide.data.notes import Note
+from candide.decisions.thresholds import ThresholdChoice
 from candide.engines.base import (
     CountResult,
     Folds,
@@ -62,6 +63,7 @@ class Validation:
 
     folds: list[Scores]
     fit_result: FitResult
+    threshold: ThresholdChoice | None = None  # selected on the folds
 
     @cached_property
     def total(self) -> Scores:

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 from candide.engines.base import Watch, no_progress, open_source
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.engines.scoring import sum_labelled
 from candide.metrics.scores import Scores
 from candide.model.policy import PolicyLike
-from candide.store.models import ModelLike, load_fitted, make_read_options, resolve_target
+from candide.store.models import ModelLike, load_fitted, resolve_target
 
 
 def evaluate(

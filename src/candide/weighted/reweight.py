@@ -76,6 +76,6 @@ def _check_counted(counts: ModelCounts, sample: Sample) -> None:
     except NotCountedError as error:
         error.remedy = (
             "pass rows that the model has counted, with the same weights, "
-            "or pass new=True (--new) where it has counted none of them"
+            "or pass rows_are_new=True (--rows-are-new) where it has counted none of them"
         )
         raise

@@ -7,12 +7,12 @@ import warnings
 
 import pytest
 
+import candide as cd
 from candide.data.notes import DataWarning
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like, update
+from candide.store.update import count_like
 from candide.validation.evaluation import evaluate
 
 TEXT = "größe,preis,y\n" + "".join(f"{i % 7}.5,{'€ viel' if i % 3 else 'wenig'},{'äb'[i % 2]}\n" for i in range(60))
@@ -26,9 +26,14 @@ def written(path, text, encoding):
 
 def answers(fitted, path, reading=None):
     """What all tasks say of a file."""
-    scored = predict(fitted, path, keep=["all"], reading=reading).to_pylist()
+    scored = cd.predict_table(fitted, path, keep=["all"], **vars(reading)).to_pylist()
     counted = count_like(fitted, path, reading=reading).class_weight.tolist()
-    return scored, counted, evaluate(fitted, path, reading=reading).n, update(fitted, path, reading=reading).n_rows
+    return (
+        scored,
+        counted,
+        evaluate(fitted, path, reading=reading).n,
+        cd.update_model(fitted, path, **vars(reading)).n_rows,
+    )
 
 
 @pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
@@ -63,7 +68,7 @@ def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):
     assert "--encoding" in fit_model(guessed, "y", model="naive").notes[0].remedy
     assert fit_model(marked, "y", model="naive").notes == []
     fitted = fit_model(marked, "y", model="naive").fitted
-    for task in (predict, evaluate, update):
+    for task in (cd.predict_table, cd.evaluate, cd.update_model):
         with pytest.warns(DataWarning, match="cp1252"):
             task(fitted, guessed)
 
@@ -132,7 +137,7 @@ def test_what_is_written_is_utf_8_and_said(tmp_path):
     path, out = written(tmp_path / "a.csv", TEXT, "utf-16"), tmp_path / "out.csv"
     fitted = fit_model(path, "y", model="naive").fitted
     with pytest.warns(DataWarning, match="UTF-8") as told:
-        predict(fitted, path, out=out, keep=["preis"])
+        cd.predict_table(fitted, path, out=out, keep=["preis"])
     assert [one.message.note.code for one in told] == ["written-utf-8"]
     assert "€ viel" in out.read_text("utf-8")
 
@@ -166,7 +171,9 @@ def test_one_line_in_another_encoding_leaves_the_others_as_they_are(mark, tmp_pa
     assert "mixes encodings: line 17 as cp1252, the others as UTF-8" in note.text
     assert "--encoding cp1252" in note.remedy
     with pytest.warns(DataWarning, match="line 17 as cp1252"):
-        assert {row["ort"] for row in predict(learned.fitted, str(path), keep=["all"]).to_pylist()} == set(levels)
+        assert {row["ort"] for row in cd.predict_table(learned.fitted, str(path), keep=["all"]).to_pylist()} == set(
+            levels
+        )
 
 
 def test_lines_in_utf_8_among_many_in_another_encoding(tmp_path):

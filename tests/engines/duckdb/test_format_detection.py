@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import candide as cd
 from candide.errors import InputError
 from candide.model.fitted import FittedModel
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like
+from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate
 
@@ -62,7 +62,7 @@ def test_counted_scored_and_updated_alike(rows, tmp_path, comma, missing):
     assert {c.name: c.kind for c in here.columns} == {"size": "number", "day": "date", "at": "date", "kind": "category"}
     assert any("decimal commas" in note for note in here.note_texts) == comma
     assert any("taken as missing" in note for note in here.note_texts) == bool(missing)
-    assert predict(here.fitted, path).equals(predict(here.fitted, table))
+    assert cd.predict_table(here.fitted, path).equals(cd.predict_table(here.fitted, table))
     assert evaluate(here.fitted, path).log_loss == pytest.approx(evaluate(here.fitted, table).log_loss, rel=1e-12)
     total = [cross_validate(source, "y", folds=4, model="naive").total.log_loss for source in (path, table)]
     assert total[0] == pytest.approx(total[1], rel=1e-12)

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import candide as cd
 from candide import store
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
-from candide.operations.update import count_like
+from candide.store.update import count_like
 from candide.validation.evaluation import evaluate
 
 N = 90
@@ -141,7 +141,7 @@ def test_the_same_rows_from_every_program(kind, tmp_path):
     for mine, theirs in zip(here.fitted.counts.tallies, there.fitted.counts.tallies, strict=True):
         for name, state in mine.arrays().items():
             np.testing.assert_allclose(state, theirs.arrays()[name], rtol=1e-12)
-    a, b = (predict(here.fitted, one).to_pydict() for one in (data, plain))
+    a, b = (cd.predict_table(here.fitted, one).to_pydict() for one in (data, plain))
     assert a["prediction"] == b["prediction"]
     np.testing.assert_allclose(a["p_yes"], b["p_yes"], rtol=1e-12)
     assert evaluate(there.fitted, data).accuracy == evaluate(there.fitted, plain).accuracy

@@ -24,9 +24,10 @@ from candide.engines.planning import prepare_source
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.events import Gaussian
 from candide.model.plan import Plan, PlanPart
-from candide.operations import cross_validate, evaluate, explain_rows, fit_model, forget, predict, update
+from candide.operations.fit import fit_model
 from candide.testing import check_engine
 from candide.validation.copy_folds import keep_copies_together
+from candide.validation.cross_validation import cross_validate
 
 N = 600
 
@@ -85,7 +86,7 @@ def test_a_view_a_query_and_a_name_in_quotes_are_read_as_the_table_is(shop, rows
     for model in ("naive", "bayes"):
         found = fit_model(f"{shop}::{asked}", "class", drop=["id"], model=model).fitted
         want = fit_model(Table.from_data(rows), "class", drop=["id"], model=model).fitted
-        mine, theirs = (predict(fitted, rows)["p_yes"].to_numpy() for fitted in (found, want))
+        mine, theirs = (cd.predict_table(fitted, rows)["p_yes"].to_numpy() for fitted in (found, want))
         np.testing.assert_allclose(mine, theirs, atol=1e-9)
     found = cross_validate(f"{shop}::{asked}", "class", drop=["id"], folds=3, model="naive")
     assert found.total.n == N
@@ -94,10 +95,10 @@ def test_a_view_a_query_and_a_name_in_quotes_are_read_as_the_table_is(shop, rows
 def test_every_task_reads_a_table(shop, rows):
     data = f"{shop}::orders"
     fitted = fit_model(rows, "class", drop=["id"], model="naive").fitted
-    assert evaluate(fitted, data).log_loss == pytest.approx(evaluate(fitted, rows).log_loss, rel=1e-9)
-    more = update(fitted, data).fitted
-    np.testing.assert_allclose(forget(more, data).fitted.counts.class_weight, fitted.counts.class_weight)
-    [mine], [theirs] = explain_rows(fitted, data, [7]), explain_rows(fitted, rows, [7])
+    assert cd.evaluate(fitted, data).log_loss == pytest.approx(cd.evaluate(fitted, rows).log_loss, rel=1e-9)
+    more = cd.update_model(fitted, data).fitted
+    np.testing.assert_allclose(cd.forget_rows(more, data).fitted.counts.class_weight, fitted.counts.class_weight)
+    [mine], [theirs] = cd.explain_rows(fitted, data, [7]), cd.explain_rows(fitted, rows, [7])
     assert str(mine.decision) == str(theirs.decision)
     model = cd.fit(shop, target="class", drop=["id"], table="orders")
     assert model.predict_table(f"{shop}::orders")["prediction"].to_pylist() == model.predict(rows).tolist()
@@ -203,7 +204,7 @@ def test_types_are_read_as_numbers_times_or_text(types):
 
 def test_columns_are_passed_on_as_they_are(types, tmp_path):
     fitted = fit_model(types, "y", drop=["list"], model="naive").fitted
-    predict(fitted, types, out=tmp_path / "out.parquet", keep=["n", "tz", "mood"])
+    cd.predict_table(fitted, types, out=tmp_path / "out.parquet", keep=["n", "tz", "mood"])
     out = pq.read_table(tmp_path / "out.parquet")
     assert out.schema.field("n").type == pa.decimal128(10, 2)
     assert out["n"][0].as_py() == Decimal("0.25")
@@ -342,7 +343,7 @@ def test_a_connection_that_drops_leaves_nothing_behind(postgres, rows, tmp_path,
 
         monkeypatch.setattr(type(source), "batches", lambda self, *args: ended(*args))
         with pytest.raises(SourceError) as caught:
-            predict(fitted, source, out=tmp_path / "out.parquet")
+            cd.predict_table(fitted, source, out=tmp_path / "out.parquet")
     assert "again" in caught.value.remedy
     assert not list(tmp_path.iterdir())
     postgres.run("DROP TABLE long")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tests.engines.spark_session import cluster, needs_spark, session, stop
 
+import candide as cd
 from candide.engines.base import get_engine
 from candide.engines.spark.source import Spark
 from candide.operations.fit import fit_model
-from candide.operations.predict import predict
 from candide.testing import check_engine
 
 pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
@@ -58,4 +58,4 @@ def test_a_worker_is_lost_in_the_middle(two_workers):
     assert fitted.counts.n_rows == n
     np.testing.assert_array_equal(moments.n[:, 0], [n / 3] * 3)
     np.testing.assert_allclose(moments.mean[:, 0], [x[k::3].mean() for k in range(3)], atol=1e-12)
-    assert predict(fitted, rows).count() == n
+    assert cd.predict_table(fitted, rows).count() == n

@@ -22,8 +22,6 @@ from candide.engines.spark.source import Spark, SparkSource
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError, SourceError
 from candide.operations.fit import fit_model
-from candide.operations.fit_counts import fit_from_counts, make_counting_query
-from candide.operations.predict import predict
 from candide.testing import check_engine
 from candide.testing.checks import check_same_state
 from candide.validation.cross_validation import cross_validate
@@ -45,20 +43,20 @@ def test_a_pasted_query_counts_times_in_no_zone(spark):
     ] * 10
     t = pa.array(times, pa.timestamp("us", "UTC"))
     rows = pa.table({"t": t, "s": ["${spark.app.name}", "b"] * 20, "y": ["a", "b", "b", "a", "a"] * 8})
-    query = make_counting_query(rows, "y", table="pasted", dialect="spark", events={"t": "categorical"})
+    query = cd.make_counting_query(rows, "y", table="pasted", dialect="spark", events={"t": "categorical"})
     zone = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         spark.createDataFrame(rows).selectExpr("CAST(t AS TIMESTAMP_LTZ) AS t", "s", "y").createOrReplaceTempView(
             "pasted"
         )
-        found = fit_from_counts(written(HEADER, map(tuple, spark.sql(query).collect())))
+        found = cd.fit_from_counts(written(HEADER, map(tuple, spark.sql(query).collect())))
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
         spark.catalog.dropTempView("pasted")
     same(found.fitted.counts, fit_model(rows, "y", model="naive", events={"t": "categorical"}).fitted.counts)
     with pytest.raises(InputError) as error:
-        make_counting_query(rows.rename_columns(["t", "${s}", "y"]), "y", table="pasted", dialect="spark")
+        cd.make_counting_query(rows.rename_columns(["t", "${s}", "y"]), "y", table="pasted", dialect="spark")
     assert error.value.column == "${s}"
 
 
@@ -112,7 +110,7 @@ def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model, is_
     for a, b in zip(mine.fitted.counts.tallies, theirs.fitted.counts.tallies, strict=True):
         check_same_state(a, b, 1e-9)
     assert [remark.code for remark in mine.notes] == [remark.code for remark in theirs.notes]
-    p, q = (predict(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
+    p, q = (cd.predict_table(one, mixed, keep=["job"]) for one in (mine.fitted, theirs.fitted))
     np.testing.assert_allclose(p["p_yes"].to_numpy(), q["p_yes"].to_numpy(), atol=1e-9)
 
 

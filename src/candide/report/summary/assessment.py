@@ -1,7 +1,7 @@
 """The assessment of a model on some rows, in figures and in sentences.
 
 >>> from candide.demo import run_demo
->>> from candide.operations.row_errors import RowEvaluation
+>>> from candide.validation.row_errors import RowEvaluation
 >>> demo = run_demo(400)
 >>> assessment = assess_model(demo.fit_result.fitted, RowEvaluation(demo.scores, (), ()))
 >>> assessment.sentences[0]
@@ -17,8 +17,8 @@ import numpy as np
 
 from candide import formatting
 from candide.model.fitted import FittedModel
-from candide.operations.row_errors import RowEvaluation
 from candide.report.summary.scores import ScoreSummary, expected_class_proportions, summarize_scores
+from candide.validation.row_errors import RowEvaluation
 
 _MAX_CONFUSIONS = 5  # confusions that are listed in sentences
 _MIN_ROWS = 50.0  # fewer rows do not show whether probabilities are calibrated

@@ -9,8 +9,8 @@ from candide.data.table import Name
 from candide.decisions.prior_shift import AdaptedModel
 from candide.model.fitted import FittedModel
 from candide.monitoring.model_diff import ClassChange, ColumnChange, LevelChange, ModelComparison
-from candide.operations.update import NewClass, UpdateResult
 from candide.report.records import INTERNAL, Column, Paragraph, Summary, TableSection, notes, paragraph, section, table
+from candide.store.update import NewClass, UpdateResult
 from candide.weighted.reweight import stale_notes
 
 _MIN_SURPRISE = 0.05  # below it the surprise is 0.0 in print

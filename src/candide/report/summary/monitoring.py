@@ -1,11 +1,11 @@
 """Monitoring: data checks of a table, and drift of new rows from those a model was fitted on.
 
 >>> from candide.demo import garden_rows
->>> from candide.operations import detect_drift, fit_model
+>>> import candide as cd
 >>> plants, herb = garden_rows(600, seed=0)
 >>> later, _ = garden_rows(400, seed=1)
->>> model = fit_model({**plants, "herb": herb}, "herb", model="naive").fitted
->>> summarize_drift(detect_drift(model, later)).conclusion
+>>> model = cd.fit({**plants, "herb": herb}, "herb", model="naive")
+>>> summarize_drift(cd.detect_drift(model, later)).conclusion
 'No column has drifted beyond chance.'
 """
 

@@ -21,7 +21,6 @@ from candide.explain.axes import build_axis
 from candide.explain.effects import ColumnEffect, Effects
 from candide.explain.terms import Term, list_terms
 from candide.model.fitted import FittedModel
-from candide.operations.row_errors import RowEvaluation
 from candide.report.records import INTERNAL, LabelledParagraphs, Paragraph, Section, Summary, section
 from candide.report.summary.assessment import Assessment, assess_model
 from candide.report.summary.columns import default_class, describe_extremes
@@ -29,6 +28,7 @@ from candide.report.summary.models import ModelSummary, summarize_model
 from candide.report.summary.monitoring import CheckSummary, DriftSummary
 from candide.report.summary.rows import DecisionSummary
 from candide.store.models import ModelLike, load_fitted
+from candide.validation.row_errors import RowEvaluation
 
 _MAX_LEVELS = 12  # levels of a category given the class
 PERFORMANCE, WHAT_IF, TERMS, DATA_WARNINGS = "Performance", "What if", "Terms", "Data warnings"  # sections of the page

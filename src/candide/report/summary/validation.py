@@ -1,7 +1,7 @@
 """Validation: scores on held-out rows, and several settings side by side with the differences beyond chance.
 
 >>> from candide.demo import garden_rows
->>> from candide.operations import compare_settings
+>>> from candide.validation.comparison import compare_settings
 >>> plants, herb = garden_rows(300, seed=0)
 >>> settings = {"naive": {"model": "naive"}, "again": {"model": "naive"}}
 >>> summarize_settings(compare_settings({**plants, "herb": herb}, "herb", settings, folds=3)).conclusions

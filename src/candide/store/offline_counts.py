@@ -1,21 +1,8 @@
-"""Counting where nobody can connect: a query to be pasted, and the model of what it returned.
+"""Count a table that Candide cannot reach: a query to run by hand, and the model of its result.
 
-What is made of each column is found from a sample, any source of the same columns. The query counts as the engines do,
-and its result says how it was counted; so the result alone, in a CSV, makes the model: naive Bayes, for weights are
-learned from rows.
-
->>> import csv, io
->>> import duckdb
->>> rows = {"size": [1.0, 1.5, 3.0, 3.5] * 5, "colour": ["red", "red", "blue", None] * 5, "fruit": [*"aabb"] * 5}
->>> con = duckdb.connect()
->>> each = ", ".join(f"unnest(?) AS {name}" for name in rows)
->>> _ = con.execute(f"CREATE TABLE far AS SELECT {each}", [*rows.values()])
->>> found = con.execute(make_counting_query(rows, "fruit", table="far", dialect="duckdb"))
->>> returned = io.StringIO()
->>> csv.writer(returned).writerows([[column[0] for column in found.description], *found.fetchall()])
->>> learned = fit_from_counts(returned.getvalue().splitlines(keepends=True))
->>> learned.fitted.counts.labels.values, learned.fitted.counts.tallies[0].mean.tolist()
-(('a', 'b'), [[1.25], [3.25]])
+The plan of the columns comes from a sample, any source with the same columns. The query counts as the engines do, and its
+result repeats the plan, so that the result alone, as a CSV, is enough for the model. The model is naive Bayes, because
+weights are learned from rows.
 """
 
 import json
@@ -32,29 +19,26 @@ from candide.engines.counting import check_classes, unlabelled_notes
 from candide.engines.draw_sample import learn_grids
 from candide.engines.duckdb.encodings import read_whole_text
 from candide.engines.planning import reading_record
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, make_read_options
 from candide.engines.sql import offline_query, offline_result
 from candide.engines.sql.dialect import ANY_NUMBER
-from candide.engines.sql.dialects.registry import get_dialect as dialect_of
+from candide.engines.sql.dialects.registry import get_dialect
 from candide.engines.sql.statistics import SQL_TALLY_KINDS, get_statistic
 from candide.errors import CandideError, InputError, SourceError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings, default_settings
-from candide.monitoring.count_checks import check_counts, shorten_notes
-from candide.operations.fit import refuse_plan_options
 from candide.store import values
-from candide.store.models import make_read_options, resolve_plan
-from candide.validation.held_out import FitResult
+from candide.store.models import refuse_plan_options, resolve_plan
 
-_DOUBLE_DIGITS = 15  # of a double: what is rounded to so many has lost nothing that counts
-_SAMPLE_ROWS = 1 << 11  # rows by which the middle of a number is known
+_DOUBLE_DIGITS = 15  # decimal digits of a double that count
+_SAMPLE_ROWS = 1 << 11  # rows from which the middle of a column is estimated
 _OTHER_EVENT_REMEDY = "leave it out (--drop, drop=[...]), or count it as another (--event COL=categorical)"
 _NAIVE_MODEL_REMEDY = "name a model of naive Bayes (candide fit --model naive)"
-RESULT_FORMAT = 1  # of the lines in which a result tells its plan
-_NAIVE_NOTE = Note(
-    "naive-of-counts", "the model is naive Bayes: how much each column weighs would be learned from rows, not counts"
+RESULT_FORMAT = 1  # of the plan in a result
+NAIVE_NOTE = Note(
+    "naive-of-counts", "the model is naive Bayes: weights of columns are learned from rows, not from counts"
 )
 
 
@@ -70,15 +54,13 @@ def make_counting_query(
     like: Any = None,
     reading: ReadOptions | None = None,
 ) -> str:
-    """A query that counts a table of a database as a sample of it, ``data``, is counted; :func:`learn_counts` reads on.
+    """A query that counts a table, with the plan of a sample of it, ``data``, or of a model or plan, ``like``.
 
-    ``table`` is named as after FROM, or a query; ``dialect`` is that of the database. What a query cannot count, words
-    of text and columns modelled together, is refused by the names of its columns. ``like`` is a model, or a plan:
-    columns are counted as it counts them, so that what comes of both adds.
+    Columns that a query cannot count, text and columns modelled together, are an error.
     """
     from candide.engines.planning import counting_hints, prepare_source
 
-    spoken = dialect_of(dialect)
+    sql = get_dialect(dialect)
     if like is not None:
         refuse_plan_options(events, drop)
         known_model = resolve_plan(like)[1]
@@ -92,25 +74,25 @@ def make_counting_query(
         _check_countable(prepared.plan, _OTHER_EVENT_REMEDY if like is None else _NAIVE_MODEL_REMEDY)
         prepared = replace(prepared, middle_values=counting_hints(prepared.plan, prepared.head, True)[1], has_nan=True)
         types, known = dict(source.columns), reading_record(source, prepared, reading)
-        spelled = [*prepared.text_level_columns, *([target] if source.is_untyped else [])]
+        text_columns = [*prepared.text_level_columns, *([target] if source.is_untyped else [])]
     for part in prepared.plan.parts:
         for name, encoding in zip(map(str, part.columns), part.encodings, strict=True):
-            if not encoding.is_read_as_text and not spoken.is_time(types[name].upper()):
-                types[name] = ANY_NUMBER  # whatever it is there
+            if not encoding.is_read_as_text and not sql.is_time(types[name].upper()):
+                types[name] = ANY_NUMBER  # of any width
     used = {name: types[name] for name in [*map(str, prepared.plan.columns), target]}
     head = {
         "candide": RESULT_FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,
-        "columns": list(map(str, prepared.plan.columns)), "types": used, "text_formats": spelled,
+        "columns": list(map(str, prepared.plan.columns)), "types": used, "text_formats": text_columns,
         "dates": sorted(known["dates"]), "times": sorted(known["times"]), "na": known["na"], "near": prepared.middle_values,
         "parts": len(prepared.plan.parts),
     }  # fmt: skip
-    told = [head, *(_pack_part(part) for part in prepared.plan.parts)]
+    records = [head, *(_pack_part(part) for part in prepared.plan.parts)]
     read = used if weight is None else used | {weight: ANY_NUMBER}
     for name in read:
-        spoken.check_name(name)
-    away: Any = offline_query.OfflineTable(spoken, table, read, known["na"], spelled)
-    texts = [json.dumps(one).replace("${", r"\u0024{") for one in told]  # the same to JSON, and no setting to Spark
-    return offline_query.make_query(LabelledSource(away, target, weight), prepared, texts)
+        sql.check_name(name)
+    offline: Any = offline_query.OfflineTable(sql, table, read, known["na"], text_columns)
+    texts = [json.dumps(record).replace("${", r"\u0024{") for record in records]  # Spark would substitute ${...}
+    return offline_query.make_query(LabelledSource(offline, target, weight), prepared, texts)
 
 
 def _prepare_like(rows: LabelledSource, like: Any) -> PreparedSource:
@@ -120,50 +102,44 @@ def _prepare_like(rows: LabelledSource, like: Any) -> PreparedSource:
     plan, known = resolve_plan(like)
     formats = () if known is None else (known.text_formats, known.temporal)
     prepared = prepare_like(rows.source, plan, rows.target, rows.weight, *formats)
-    every = [(str(name), one) for part in plan.parts for name, one in zip(part.columns, part.encodings, strict=True)]
-    spelled = [name for name, encoding in every if encoding.is_read_as_text and rows.source.is_untyped]
-    return replace(prepared, text_level_columns=spelled, head=rows.source.head(_SAMPLE_ROWS))
+    pairs = [pair for part in plan.parts for pair in zip(part.columns, part.encodings, strict=True)]
+    text_columns = [str(name) for name, encoding in pairs if encoding.is_read_as_text and rows.source.is_untyped]
+    return replace(prepared, text_level_columns=text_columns, head=rows.source.head(_SAMPLE_ROWS))
 
 
-def fit_from_counts(
+def read_counts(
     counts: str | os.PathLike | Iterable[str],
-    *,
     target: str | None = None,
     settings: Settings | None = None,
     reading: ReadOptions | None = None,
-) -> FitResult:
-    """The naive Bayes model of what a query of :func:`counting_query` returned: a CSV file, or its lines.
+) -> tuple[FittedModel, list[Note]]:
+    """The naive Bayes model of the result of a counting query, a CSV file or its lines, and notes.
 
-    A result that is not whole, or was changed, is refused. ``target`` may say again which column was learned,
-    ``reading`` the encoding of the file, its delimiter, and what stands before decimals.
+    An incomplete or modified result is an error. ``reading`` has the encoding, delimiter and decimal separator.
     """
     reading = reading or ReadOptions()
     with _name_in_errors(counts) as name:
-        text, told = read_whole_text(name, reading) if name is not None else ("".join(counts), [])  # type: ignore[arg-type]
+        text, notes = read_whole_text(name, reading) if name is not None else ("".join(counts), [])  # type: ignore[arg-type]
         lines = offline_result.parse_result(text, reading.delimiter, reading.decimal)
         plan, head = _parse_plan(offline_result.plan_lines(lines))
         if target is not None and target != head["target"]:
             what = f"these counts are of the target {head['target']!r}, not {target!r}"
             raise InputError(what, value=target, remedy="leave the target out, or count again")
-        away: Any = offline_query.OfflineTable(dialect_of(head["dialect"]), head["table"], head["types"])
+        offline: Any = offline_query.OfflineTable(get_dialect(head["dialect"]), head["table"], head["types"])
         prepared = PreparedSource(plan, middle_values=head["near"], text_level_columns=head["text_formats"])
-        counted = offline_result.build_counts(lines, LabelledSource(away, head["target"], head["weight"]), prepared)
-        census = check_classes(counted.fold_counts[0].limit_levels(), head["target"])
-    known: dict[str, Any] = {
-        "na": tuple(head["na"]),
-        "dates": frozenset(head["dates"]),
-        "times": frozenset(head["times"]),
-    }
-    fitted = FittedModel(census, settings or default_settings("naive"), head["target"], **known)
-    fitted.model  # noqa: B018  an estimate that cannot be had is an error now, not at the first prediction
-    told += [*_rounding_notes(lines, plan, head["near"]), *_distant_middle_notes(census, head["near"])]
-    told += shorten_notes(list(check_counts(census)))
-    return FitResult(fitted, [], [*unlabelled_notes(head["target"], counted), *told, _NAIVE_NOTE])
+        counted = offline_result.build_counts(lines, LabelledSource(offline, head["target"], head["weight"]), prepared)
+        model_counts = check_classes(counted.fold_counts[0].limit_levels(), head["target"])
+    known: dict[str, Any] = {name: frozenset(head[name]) for name in ("dates", "times")}
+    settings = settings or default_settings("naive")
+    fitted = FittedModel(model_counts, settings, head["target"], na=tuple(head["na"]), **known)
+    fitted.model  # noqa: B018  an estimate that cannot be computed is an error now, not at the first prediction
+    notes += [*_rounding_notes(lines, plan, head["near"]), *_distant_middle_notes(model_counts, head["near"])]
+    return fitted, [*unlabelled_notes(head["target"], counted), *notes]
 
 
 @contextmanager
 def _name_in_errors(counts: str | os.PathLike | Iterable[str]) -> Iterator[str | None]:
-    """The name of a file of counts, if it is one, which every error about it then tells."""
+    """The name of a file of counts, if it is one, added to every error about it."""
     if not isinstance(counts, str | os.PathLike):
         yield None
         return
@@ -178,17 +154,17 @@ def _name_in_errors(counts: str | os.PathLike | Iterable[str]) -> Iterator[str |
 
 
 def _rounding_notes(lines: Sequence[offline_result.ResultLine], plan: Plan, near: Mapping[str, float]) -> list[Note]:
-    """A remark on numbers that lost digits on their way into the file."""
+    """A note on numbers that lost digits on their way into the file."""
     names = [str(name) for part in plan.parts for name in part.columns]
     digits = offline_result.written_digits(lines, {place: near.get(name, 0.0) for place, name in enumerate(names)})
     if digits is None or digits >= _DOUBLE_DIGITS:
         return []
-    text = f"its numbers were rounded to {digits} digits, as spreadsheets do: so are means and spreads"
+    text = f"its numbers were rounded to {digits} digits, as spreadsheets do; means and variances have no more"
     return [Note("rounded", text, remedy="keep the result as the database writes it")]
 
 
 def _distant_middle_notes(counts: ModelCounts, near: Mapping[str, float]) -> list[Note]:
-    """A remark on columns of which the sample was so unlike the table that digits were lost."""
+    """A note on columns of which the sample was so unlike the table that digits were lost."""
     far = [
         str(name)
         for part, tally in zip(counts.plan.parts, counts.tallies, strict=True)
@@ -198,18 +174,17 @@ def _distant_middle_notes(counts: ModelCounts, near: Mapping[str, float]) -> lis
     if not far:
         return []
     far = list(dict.fromkeys(far))  # a column may be in several parts
-    what = (
-        f"numbers of {formatting.format_list(far, 3)} are so far from the sample's that digits of their spread are lost"
-    )
+    names = formatting.format_list(far, 3)
+    what = f"numbers of {names} are so far from the sample's that digits of their variance are lost"
     return [Note("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
 
 
 def _check_countable(plan: Plan, remedy: str = _OTHER_EVENT_REMEDY) -> None:
-    """Refuse a plan of which a query cannot count all."""
+    """Refuse a plan that a query cannot count."""
     for part in plan.parts:
         if part.spec.kind in SQL_TALLY_KINDS and not any(encoding.is_python_only for encoding in part.encodings):
             continue
-        what = f"a query cannot count it as {part.event.name}, which takes rows"
+        what = f"a query cannot count it as {part.event.name}, which needs the rows"
         raise InputError(what, column=part.columns[0], value=part.event.name, remedy=remedy)
 
 
@@ -219,7 +194,7 @@ def _pack_part(part: PlanPart) -> dict[str, Any]:
     packed = {
         "columns": list(map(str, part.columns)),
         "event": values.pack_value(part.event, arrays),
-        "encodings": [None if one.is_read_as_text else values.pack_value(one, arrays) for one in part.encodings],
+        "encodings": [None if e.is_read_as_text else values.pack_value(e, arrays) for e in part.encodings],
     }
     return packed | ({"arrays": {name: array.tolist() for name, array in arrays.items()}} if arrays else {})
 
@@ -230,16 +205,15 @@ _HEADER_FIELDS = {
 }  # fmt: skip
 
 
-def _parse_plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
-    """The plan that a result tells, and what else it says of how it was counted."""
+def _parse_plan(texts: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
+    """The plan in a result, and the rest of how it was counted."""
     try:
-        head, *parts = map(json.loads, told)
+        head, *parts = map(json.loads, texts)
         if head["candide"] != RESULT_FORMAT:
-            what = f"it tells its plan in format {head['candide']!r}; this version knows {RESULT_FORMAT}"
+            what = f"its plan is in format {head['candide']!r}; this version reads {RESULT_FORMAT}"
             raise InputError(what, value=head["candide"], remedy="count again with a query of this version")
-        if not all(isinstance(head[name], kind) for name, kind in _HEADER_FIELDS.items()) or head["parts"] != len(
-            parts
-        ):
+        is_typed = all(isinstance(head[name], kind) for name, kind in _HEADER_FIELDS.items())
+        if not is_typed or head["parts"] != len(parts):
             raise ValueError("the first line and the others do not agree")
         plan = Plan(tuple(head["columns"]), tuple(map(_unpack_part, parts)))
         if {str(name) for part in plan.parts for name in part.columns} != set(head["columns"]):
@@ -252,16 +226,21 @@ def _parse_plan(told: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, CandideError) as error:
         remedy = "run the query of candide sql count again, and keep its result as it is"
-        raise InputError(f"the lines that tell the plan cannot be read ({error})", remedy=remedy) from None
+        raise InputError(f"the lines of the plan cannot be read ({error})", remedy=remedy) from None
     return plan, {"weight": None, "na": [], "times": []} | head
 
 
 def _unpack_part(packed: dict[str, Any]) -> PlanPart:
     import numpy as np
 
-    arrays = {name: np.array(some) for name, some in packed.get("arrays", {}).items()}
+    arrays = {name: np.array(array) for name, array in packed.get("arrays", {}).items()}
     part = PlanPart(values.unpack_event(packed["event"], arrays), tuple(packed["columns"]))
     pairs = zip(packed["encodings"], part.encodings, strict=True)
-    return replace(
-        part, encodings=tuple(own if one is None else values.unpack_encoding(one, arrays) for one, own in pairs)
-    )
+    encodings = [own if given is None else values.unpack_encoding(given, arrays) for given, own in pairs]
+    return replace(part, encodings=tuple(encodings))
+
+
+def is_counting_query(path: str) -> bool:
+    """Whether a file is a counting query that Candide wrote."""
+    with open(path, "rb") as file:
+        return file.read(13) == b"SELECT 'plan'"

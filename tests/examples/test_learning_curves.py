@@ -1,13 +1,15 @@
 """Learning curves: the same draws by hand, laws of the summary, and what is refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from learning_curves import LearningCurves, learning_curves, plot_learning_curves
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 import candide as cd
 from candide.errors import InputError
-from candide.evaluate import LearningCurves, learning_curves
 
 
 def rows(n=120, seed=0):
@@ -115,3 +117,25 @@ def test_text_is_refused_by_name():
     words = ["see you at five tomorrow", "call now for a free prize", "the meeting is moved again"] * 20
     with pytest.raises(InputError, match="column 'body' is text"):
         learning_curves({"body": [f"{w} {i}" for i, w in enumerate(words)]}, ["a", "b", "a"] * 20)
+
+
+def test_naive_bayes_is_solid_and_the_others_are_dashed():
+    mean = np.array([[0.3, 0.2, 0.18], [0.4, 0.22, 0.15], [0.5, 0.3, 0.2]])
+    names = ("naive Bayes", "logistic regression", "GaussianNB")
+    curves = SimpleNamespace(sizes=[10, 40, 640], names=names, mean=mean, low=mean - 0.02, high=mean + 0.03)
+    ax = plot_learning_curves(curves)
+    assert {line.get_label(): line.get_linestyle() for line in ax.lines} == dict(
+        zip(names, ("-", "--", "-"), strict=True)
+    )
+    for i, (line, band) in enumerate(zip(ax.lines, ax.collections, strict=True)):
+        np.testing.assert_allclose(line.get_xydata(), np.column_stack([[10, 40, 640], mean[i]]))
+        y = band.get_paths()[0].vertices[:, 1]
+        assert (y.min(), y.max()) == pytest.approx((mean[i].min() - 0.02, mean[i].max() + 0.03))
+    assert ax.get_xscale() == "log"
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["10", "40", "640"]
+
+
+def test_learning_curves_of_the_wrong_shape_are_refused():
+    curves = SimpleNamespace(sizes=[1, 2], names=["a"], mean=np.ones((2, 2)), low=np.ones((1, 2)), high=np.ones((1, 2)))
+    with pytest.raises(cd.errors.InputError, match="a row a name"):
+        plot_learning_curves(curves)

@@ -6,6 +6,7 @@ classifiers see the same rows, so their difference is not blurred by the luck of
 first, because a discriminative classifier cannot be trained on one class.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,9 @@ from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.validation import checked_labels
 from candide.model.plan import PlanPart, make_plan
+from candide.plot import axis_text, style
 
+_BAYES_NAME = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
 _TEST_FRACTION = 1 / 3
 _BAND_PERCENTILES = (10, 90)  # percentiles of the draws
 
@@ -248,3 +251,51 @@ def _each_class_first(pool: NDArray[np.intp], codes: NDArray[np.intp]) -> NDArra
     """The rows with the first of each class in front."""
     first = np.sort(np.unique(codes[pool], return_index=True)[1])
     return np.concatenate([pool[first], np.delete(pool, first)])
+
+
+def plot_learning_curves(curves: Any, *, ax: Any = None) -> Any:
+    """Mean and spread against the number of training rows: solid for naive Bayes, dashed for all else.
+
+    >>> errors = np.array([[[0.3, 0.2], [0.2, 0.2]], [[0.5, 0.4], [0.1, 0.1]]])
+    >>> ax = plot_learning_curves(LearningCurves(np.array([10, 40]), ("naive Bayes", "logistic regression"), errors))
+    >>> [line.get_linestyle() for line in ax.lines[:2]]
+    ['-', '--']
+    >>> ax.figure.clear()
+    """
+    sizes = np.asarray(curves.sizes, float)
+    mean, low, high = (np.asarray(getattr(curves, name), float) for name in ("mean", "low", "high"))
+    shape = (len(curves.names), len(sizes))
+    if not mean.shape == low.shape == high.shape == shape:
+        raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
+    ax = style.get_axes(ax)
+    shown = axis_text.shorten_names(curves.names, 30)
+    for i, name in enumerate(curves.names):
+        bayes = bool(_BAYES_NAME.search(str(name)))
+        look: dict[str, Any] = {
+            "color": style.colour(i),
+            "linestyle": "-" if bayes else "--",
+            "marker": style.marker(i),
+        }
+        ax.fill_between(sizes, low[i], high[i], color=style.colour(i), alpha=0.15, linewidth=0, zorder=1)
+        ax.plot(sizes, mean[i], label=shown[i], markersize=4, linewidth=1.7, zorder=3, **look)
+    if len(sizes) > 1 and sizes.min() > 0 and sizes.max() / sizes.min() >= 8:
+        ax.set_xscale("log")
+        _plain_ticks(ax, sizes)
+    style.format_axes(ax, "training rows", str(getattr(curves, "metric", "error")).replace("_", " "))
+    style.add_legend(ax)
+    return ax
+
+
+def _plain_ticks(ax: Any, sizes: NDArray) -> None:
+    """Numbers of rows as people write them, a few of those measured."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+    chosen, last = [], 0.0
+    for size in np.unique(sizes):
+        if size >= 1.7 * last:
+            chosen.append(size)
+            last = size
+    ax.set_xticks(chosen)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_minor_formatter(NullFormatter())

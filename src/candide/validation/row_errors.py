@@ -1,0 +1,86 @@
+"""Score a model on labelled rows and find the rows with the largest errors, in one pass.
+
+>>> from candide.demo import garden, garden_rows
+>>> from candide.model.fitted import FittedModel
+>>> plants, herbs = garden_rows(500, seed=0)
+>>> result = evaluate_rows(FittedModel(garden()), {**plants, "herb": herbs}, "herb", max_errors=2)
+>>> round(result.scores.accuracy, 2), [(e.row, e.label, round(e.log_loss, 1)) for e in result.largest_errors]
+(0.94, [(162, 'sage', 4.8), (116, 'sage', 3.9)])
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.data.blocks import Floats
+from candide.data.notes import Note
+from candide.engines.base import Watch, no_progress, open_source
+from candide.engines.reading import ReadOptions, make_read_options
+from candide.engines.scoring import score_labelled
+from candide.explain.rows import ExplainedRow, explain_rows
+from candide.metrics.scores import Scores
+from candide.store.models import ModelLike, load_fitted, resolve_target
+
+
+class RowError(NamedTuple):
+    """A row by its number, counted from 1, its label, and its log-loss, -log p(label | row)."""
+
+    row: int
+    label: Any
+    log_loss: float
+
+
+@dataclass(frozen=True)
+class RowEvaluation:
+    """The scores of a model, the rows with the largest errors, largest first, and the explanations of these."""
+
+    scores: Scores
+    largest_errors: tuple[RowError, ...]
+    explanations: tuple[ExplainedRow, ...]
+    notes: tuple[Note, ...] = ()  # on rows left out, and columns that are missing
+
+
+def evaluate_rows(
+    model: ModelLike,
+    data: Any,
+    target: str | None = None,
+    *,
+    weight: str | None = None,
+    max_errors: int = 10,
+    reading: ReadOptions | None = None,
+    watch: Watch = no_progress,
+) -> RowEvaluation:
+    """Score a model on labelled rows, and keep the ``max_errors`` rows with the largest log-loss.
+
+    Rows without a label, or with one that the model does not know, are left out, and a warning gives their number.
+    """
+    fitted = load_fitted(model)
+    name = resolve_target(fitted, target)
+
+    def score(log_posterior: Floats, y: NDArray[np.intp], w: Floats | None) -> tuple[Scores, Floats, NDArray[np.intp]]:
+        scores = Scores.from_log_posterior(log_posterior, y, w, fitted.decision_rule)
+        return scores, -log_posterior[np.arange(len(y)), y], y
+
+    parts, losses, rows, codes = list[Scores](), np.empty(0), np.empty(0, np.intp), np.empty(0, np.intp)
+    with open_source(data, make_read_options(fitted, reading)) as source, watch(source, "scoring"):
+        scored = score_labelled(source, fitted, name, score, weight)
+        for scores, loss, y in scored.results:
+            parts.append(scores)
+            losses, codes = np.concatenate([losses, loss]), np.concatenate([codes, y])
+            rows = np.concatenate([rows, scored.skipped_rows.kept_rows])
+            worst = np.sort(np.argsort(-losses, kind="stable")[:max_errors])  # in row order: the first of equals stays
+            losses, rows, codes = losses[worst], rows[worst], codes[worst]
+    scored.skipped_rows.warn(name)
+    labels = fitted.labels.values
+    order = np.argsort(-losses, kind="stable").tolist()
+    errors = tuple(RowError(int(rows[i]) + 1, labels[codes[i]], float(losses[i])) for i in order)
+    can_reread = not (isinstance(data, str) and data == "-")  # standard input is read once
+    is_explained = len(labels) > 1 and can_reread
+    explained = tuple(explain_rows(fitted, data, [e.row for e in errors], reading=reading)) if is_explained else ()
+    return RowEvaluation(
+        reduce(add, parts), errors, explained, (*scored.source_notes, *scored.skipped_rows.notes(name))
+    )
