@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.export.scorers import SCORERS, rows_of
 
 import candide as cd
 from candide.validation.cross_validation import cross_validate
@@ -70,3 +71,11 @@ def test_a_new_kind_is_cross_validated():
     X, y = rows()
     validation = cross_validate(X | {"way": y}, "way", folds=3)
     assert validation.total.accuracy > 0.8
+
+
+def test_a_new_kind_is_exported(tmp_path):
+    X, y = rows()
+    model = cd.BayesClassifier().fit(X, y)
+    few = {name: column[:20] for name, column in X.items()}
+    exported = SCORERS["python"](model.fitted_, rows_of(few, list(X)), tmp_path)
+    np.testing.assert_allclose([row["probabilities"] for row in exported], model.predict_proba(few), atol=1e-9)

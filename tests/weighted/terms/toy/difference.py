@@ -9,6 +9,7 @@ import numpy as np
 from candide.data.blocks import to_dense
 from candide.distributions.arrays import POSITIVE, read_array
 from candide.distributions.base import Distribution
+from candide.distributions.score_expression import distance, parameter
 from candide.distributions.score_form import UnavailableForm
 from candide.encoding.normal_score import NormalScore
 from candide.weighted.terms.base import JointTerm, make_part
@@ -48,6 +49,13 @@ class DifferenceScores(Distribution):
 
     def form(self):
         return UnavailableForm("it is a toy")
+
+    def score_expression(self, x):
+        deviation, root = np.sqrt(self.variance), np.zeros((self.n_classes, 2, 2))
+        root[:, 1] = np.array([1.0, -1.0]) / deviation[:, None]
+        centre = np.column_stack([np.zeros(self.n_classes), self.mean_difference / deviation])
+        half = parameter("half", np.full(self.n_classes, 0.5))
+        return parameter("constant", -0.5 * np.log(self.variance)) - half * distance("difference", root, centre)
 
     def arrays(self):
         return {"mean": self.mean_difference, "variance": self.variance}
