@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from candide.tables.table import Table
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import tables
@@ -16,6 +15,7 @@ from tests.model_cases import labels_of, mixed
 
 import candide as cd
 from candide import store
+from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotCountedError, UnknownNameError
 from candide.model.counts import align_counts
