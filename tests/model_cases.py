@@ -1,4 +1,4 @@
-"""Models of every sort for the tests of model files: a name, a fitted estimator, and rows to ask it about."""
+"""Models of every kind for the tests of model files: a name, a fitted estimator, and rows to score."""
 
 from datetime import UTC, date, datetime
 
@@ -111,7 +111,7 @@ def _classifier(event, **settings):
     return cd.NaiveBayes(event, **settings)
 
 
-def voices(X):
+def plan_with_terms(X):
     """A plan in which voices of every sort speak: columns, pairs, triples, numbers together and beside levels."""
     table = Table.from_data(X)
     cells = Grid(cells=4).learn(X["age"]), LevelEncoding().learn(X["job"]), LevelEncoding().learn(X["zip"])
@@ -148,9 +148,9 @@ def models():
         yield f"labels-{kind}", cd.NaiveBayes().fit(X, labels_of(kind)), X
         yield f"mixed-{kind}", cd.NaiveBayes().fit(mixed(), labels_of(kind)), mixed()
     y = labels_of("str")
-    yield "voices", cd.BayesClassifier(like=voices(mixed())).fit(mixed(), y), mixed()
-    shares = {"apple": 0.2, "bee": 0.3, "cat": 0.5}
-    yield "class-shares", cd.NaiveBayes(class_prior=shares).fit(X, y), X
+    yield "voices", cd.BayesClassifier(like=plan_with_terms(mixed())).fit(mixed(), y), mixed()
+    prior = {"apple": 0.2, "bee": 0.3, "cat": 0.5}
+    yield "class-shares", cd.NaiveBayes(class_prior=prior).fit(X, y), X
     yield "class-list", cd.NaiveBayes(class_prior=[0.2, 0.3, 0.5]).fit(X, y), X
     yield "class-dirichlet", cd.NaiveBayes(class_prior=priors.Dirichlet(2.0), estimate="map").fit(X, y), X
     by_name = cd.NaiveBayes(

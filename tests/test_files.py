@@ -1,4 +1,4 @@
-"""A file is replaced whole or not at all, whoever writes it."""
+"""A file is replaced whole or not at all."""
 
 import os
 import stat

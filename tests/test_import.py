@@ -44,15 +44,15 @@ ESTIMATORS = [
 def test_to_load_and_predict_takes_no_heavy_library(name, detail, tmp_path):
     getattr(cd, name)().fit(X, Y).save(tmp_path / "m", detail=detail)
     path, rows = str(tmp_path / "m"), f"X = np.array({X}, float)"
-    verbs = "model.predict(X), model.predict_proba(X), model.explain(X), repr(model), model.get_params()"
-    loaded = modules_after(f"import numpy as np, candide as cd; model = cd.load({path!r}); {rows}; {verbs}")
+    calls = "model.predict(X), model.predict_proba(X), model.explain(X), repr(model), model.get_params()"
+    loaded = modules_after(f"import numpy as np, candide as cd; model = cd.load({path!r}); {rows}; {calls}")
     assert not loaded & HEAVY
 
 
 LATER = {"conjugate.normal", "conjugate.dirichlet", "weighted.terms.discriminant_scores", "conjugate.leave_one_out"} | {
     *("distributions.base", "distributions.density", "distributions.categorical", "distributions.arrays"),
     *("data.column_types", "data.documents", "engines.arrays", "operations.fit", "explain.decisions", "kernels.text"),
-}  # what a model that is loaded needs when it is estimated, asked, or fitted again
+}  # what a model that is loaded needs when it is estimated or fitted again
 
 
 @pytest.mark.parametrize("name", ["NaiveBayes", "BayesClassifier"])

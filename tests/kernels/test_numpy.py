@@ -321,9 +321,17 @@ def test_discriminants(compiled, heavy, p, n, k, order):
     rng = np.random.default_rng(n)
     z = np.asarray(rng.normal(size=(n, p)) * 10.0 ** rng.integers(-3, 4, (n, 1)), order=order)
     roots = np.tril(rng.normal(size=(k if heavy else 1, p, p)))
-    law = rng.uniform(0.1, 9.0, (4, k))
+    params = rng.uniform(0.1, 9.0, (4, k))
     same_scores(
-        compiled, "add_discriminant", z, rng.normal(size=(k, p)), roots, law, heavy, -0.7, out=rng.normal(size=(n, k))
+        compiled,
+        "add_discriminant",
+        z,
+        rng.normal(size=(k, p)),
+        roots,
+        params,
+        heavy,
+        -0.7,
+        out=rng.normal(size=(n, k)),
     )
 
 
@@ -409,13 +417,13 @@ def test_words(compiled, data, k):
     error[:, :k] = rng.normal(size=(n, k))
     share = np.abs(error) / np.maximum(np.abs(error).sum(axis=1, keepdims=True), 1e-9)
     group = rng.integers(0, 3, v)
-    asked = {
+    calls = {
         "word_scores": (rng.normal(size=v), np.zeros((n, k))),
         "word_slopes": (error, np.zeros(v)),
         "word_spreads": (rng.random(n), share.astype(np.float32), np.zeros(v)),
         "word_groups": (group, np.zeros((n, 3, wide))),
     }
-    for name, (*given_, out) in asked.items():
+    for name, (*given_, out) in calls.items():
         ours, theirs = out.copy(), out.copy()
         getattr(compiled, name)(*words, *given_, ours)
         getattr(reference, name)(*words, *given_, theirs)

@@ -1,4 +1,4 @@
-"""Every kernel, twin and compiled, against NumPy, SciPy or exact sums."""
+"""Every kernel, reference and compiled, against NumPy, SciPy or exact sums."""
 
 import math
 

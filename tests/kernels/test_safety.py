@@ -84,9 +84,9 @@ def test_arrays_that_differ_in_length(compiled):
         compiled.take_cells(CODES, SETS, SIZES, table, unseen, y, own, out)
 
     def discriminant(**other):
-        shapes = {"centres": (2, 3), "roots": (1, 3, 3), "law": (4, 2), "out": (4, 2)} | other
-        centres, roots, law, out = (np.ones(shape) for shape in shapes.values())
-        compiled.add_discriminant(np.ones((4, 3)), centres, roots, law, True, 1.0, out)
+        shapes = {"centres": (2, 3), "roots": (1, 3, 3), "params": (4, 2), "out": (4, 2)} | other
+        centres, roots, params, out = (np.ones(shape) for shape in shapes.values())
+        compiled.add_discriminant(np.ones((4, 3)), centres, roots, params, True, 1.0, out)
 
     for call in (
         lambda: compiled.moments(X, y[short], None, 2),
@@ -121,8 +121,8 @@ def test_arrays_that_differ_in_length(compiled):
         lambda: discriminant(roots=(3, 3, 3)),
         lambda: discriminant(roots=(1, 2, 3)),
         lambda: discriminant(roots=(1, 3, 2)),
-        lambda: discriminant(law=(3, 2)),
-        lambda: discriminant(law=(4, 3)),
+        lambda: discriminant(params=(3, 2)),
+        lambda: discriminant(params=(4, 3)),
         lambda: discriminant(out=(3, 2)),
         lambda: take(out=(3, 2, 2)),
         lambda: take(out=(4, 2, 3)),

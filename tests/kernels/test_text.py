@@ -1,4 +1,4 @@
-"""The compiled text kernels equal their twin on documents that nobody would write."""
+"""The compiled text kernels equal their reference on random documents."""
 
 import pytest
 import text_fuzz

@@ -13,7 +13,7 @@ GOOD = {
 }
 
 
-def ask(loops, **other):
+def score(loops, **other):
     words = {**GOOD, **other}
     out = np.zeros((len(words["y"]), 2))
     loops.word_scores(*words.values(), np.ones(len(words["table"])), out)
@@ -21,8 +21,8 @@ def ask(loops, **other):
 
 
 def test_a_document_is_the_sum_of_its_words(loops):
-    assert ask(loops).tolist() == [[2.0, 2.0]]
-    assert ask(loops, own=np.array([0.5, 0.25], np.float32)).tolist() == [[2.0, 2.75]]
+    assert score(loops).tolist() == [[2.0, 2.0]]
+    assert score(loops, own=np.array([0.5, 0.25], np.float32)).tolist() == [[2.0, 2.75]]
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_a_document_is_the_sum_of_its_words(loops):
 )
 def test_what_lies_outside_is_refused(loops, name, value):
     with pytest.raises(ValueError, match=r"outside|differ"):
-        ask(loops, **{name: value})
+        score(loops, **{name: value})

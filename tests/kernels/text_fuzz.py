@@ -1,4 +1,4 @@
-"""The compiled text kernels against their reference, on documents and settings that nobody would write.
+"""The compiled text kernels against their reference, on random documents and settings.
 
 python tests/kernels/text_fuzz.py [SECONDS] [SEED]
 """
@@ -60,7 +60,7 @@ def settings(rng):
         errors=rng.choice(["replace", "ignore"]),
         bits=bits,
         signed=signed,
-        sublinear=not signed and rng.random() < 0.3,  # of terms of two signs in one bucket the order would tell
+        sublinear=not signed and rng.random() < 0.3,  # with tokens of two signs in one bucket the order would matter
     )
 
 

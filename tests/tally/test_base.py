@@ -1,4 +1,4 @@
-"""The algebra every tally obeys, one law a test, every kind and encoding through the same laws.
+"""The algebra of every tally, one property a test, for every kind and encoding.
 
 A commutative monoid with a partial inverse, that does not care how rows are cut, ordered, threaded or stored.
 """
@@ -77,9 +77,9 @@ WORDS = ["ant", "bee", "Cat", "dog", "été", "ant ant", "x", "ΣΑΣ", "naïve"
 every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda e: e.name)
 
 
-def those(wanted):
+def those(is_included):
     """The encodings that something holds of."""
-    return pytest.mark.parametrize("encoding", [e for e in ENCODINGS if wanted(e)], ids=lambda e: e.name)
+    return pytest.mark.parametrize("encoding", [e for e in ENCODINGS if is_included(e)], ids=lambda e: e.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Rows:
         return TALLIES[self.spec.kind].empty(self.n_classes, self.spec)
 
     def cuts(self, where):
-        """The rows in pieces, cut at the given shares of their number: pieces may be empty."""
+        """The rows in pieces, cut at the given fractions of their number: pieces may be empty."""
         edges = [0, *sorted(int(s * len(self)) for s in where), len(self)]
         return [self.at(slice(a, b)) for a, b in pairwise(edges)]
 
@@ -185,7 +185,7 @@ def rows_of(draw, encoding, max_rows=40, widths=(1, 2, 3, 7, 60)):
     return Rows(values, y.astype(np.intp), weight, k, spec, storage, encoding.sparse)
 
 
-shares = st.lists(st.floats(0, 1), min_size=0, max_size=4)
+fractions = st.lists(st.floats(0, 1), min_size=0, max_size=4)
 
 # What is equal ------------------------------------------------------------------------------------------------------
 
@@ -259,12 +259,12 @@ def assert_sound(tally, spec):
     if isinstance(tally, TokenCounts):
         assert (tally.documents > 0).all()  # what fell to nothing is forgotten
         assert (tally.documents <= tally.n[tally.class_of_cell, 0] + 1e-9).all()
-        met = np.bincount(tally.class_of_cell, np.abs(tally.total), len(tally.n))
-        assert (tally.length[:, 0] >= met - 1e-9).all()
+        cells = np.bincount(tally.class_of_cell, np.abs(tally.total), len(tally.n))
+        assert (tally.length[:, 0] >= cells - 1e-9).all()
         assert spec.encodings[0].signed or (tally.total >= tally.documents * (1 - 1e-9)).all()
 
 
-# The laws -----------------------------------------------------------------------------------------------------------
+# The properties -----------------------------------------------------------------------------------------------------------
 
 
 @every_encoding
@@ -295,7 +295,7 @@ def test_addition_associates(encoding, data, where):
 
 
 @every_encoding
-@given(data=st.data(), where=shares, order=st.randoms(use_true_random=False))
+@given(data=st.data(), where=fractions, order=st.randoms(use_true_random=False))
 def test_chunks_in_any_order_add_up_to_the_whole(encoding, data, where, order):
     rows = data.draw(rows_of(encoding))
     parts = [part.tally() for part in rows.cuts(where)]
@@ -317,8 +317,8 @@ def test_a_weight_of_k_is_k_copies(encoding, data, seed):
 def test_a_row_without_weight_is_absent(encoding, data, seed):
     rows = data.draw(rows_of(encoding))
     weight = np.random.default_rng(seed).choice([0.0, 0.7], len(rows))
-    weighed = replace(rows, weight=weight)
-    assert_same(weighed.tally(), weighed.at(weight > 0).tally(), weighed)
+    weighted = replace(rows, weight=weight)
+    assert_same(weighted.tally(), weighted.at(weight > 0).tally(), weighted)
 
 
 @every_encoding

@@ -67,11 +67,11 @@ def test_levels_that_were_never_met_may_go():
     codes, y, _ = rows(0)
     codes[:, 1] = np.where(codes[:, 1] == 1, 0, codes[:, 1])
     tally = count(codes, y)
-    met = tally.seen_levels()
-    assert [m.tolist() for m in met] == [[True, True], [True, False, True], [True] * 4]
+    seen = tally.seen_levels()
+    assert [m.tolist() for m in seen] == [[True, True], [True, False, True], [True] * 4]
     fewer = np.where(codes == 2, 1, codes)
     fewer[:, [0, 2]] = codes[:, [0, 2]]
-    np.testing.assert_array_equal(tally.select_levels(met).counts, count(fewer, y, None, (2, 2, 4)).counts)
+    np.testing.assert_array_equal(tally.select_levels(seen).counts, count(fewer, y, None, (2, 2, 4)).counts)
 
 
 def test_a_block_in_pieces_is_the_same():

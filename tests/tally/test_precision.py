@@ -112,7 +112,7 @@ def test_what_rounding_took_is_kept_in_files(kind):
     assert all(shapes[name] == rest.shape for name, rest in whole.rounding_residuals().items())
 
 
-@pytest.mark.parametrize("loops", [kernels, powers], ids=["compiled", "twin"])
+@pytest.mark.parametrize("loops", [kernels, powers], ids=["compiled", "reference"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_powers_are_exact(loops, weighted):
     rng = np.random.default_rng(2)

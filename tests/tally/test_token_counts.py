@@ -1,4 +1,4 @@
-"""What is particular to the Terms tally: its exact counts, a real corpus, damaged arrays, room for buckets."""
+"""Token counts: exact counts, a real corpus, damaged arrays, memory for buckets."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -145,7 +145,7 @@ def test_room_for_buckets_is_stated_before_it_is_taken():
     assert tokens.max_bytes(20) == 2**26 * (12 + 20 * 20)
     with pytest.raises(InputError) as error:
         module.check_memory(tokens, 1, documents, memory=1000)
-    assert 1000 < error.value.value < tokens.max_bytes(1)  # what is met bounds it too
+    assert 1000 < error.value.value < tokens.max_bytes(1)  # the documents bound it too
     assert "fewer bits" in error.value.remedy
     module.check_memory(replace(tokens, bits=2), 1, Documents.from_column(["word"]), memory=1000)
 
