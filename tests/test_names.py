@@ -59,16 +59,15 @@ NOT_YET = {
     "distributions": "weighed",
     "engines": "met said spelled wanted",
     "estimators": "said",
-    "explain": "_top_word_shares heard law laws met nats observed_level_shares said shares silent speaks wanted",
-    "export": "given heard law met nats said shares silent spelled told voice wanted weigh",
+    "explain": "_top_word_shares law laws met nats observed_level_shares said shares speaks",
+    "export": "given law met nats said shares spelled told voice wanted weigh",
     "metrics": "met",
-    "model": "census law laws met nats room said shares told voices wanted",
+    "model": "nats",
     "monitoring": "_MAX_CHANCE_NATS _missing_shares alike census room said shares told",
     "operations": "census law met nats remark remarks said spelled told voices wanted",
     "plot": "_mark_observed_shares law look met nats room said shares silent spelled told",
-    "report": "census heard judged kinds_met met nats room said shares silent speak story told voice voices wanted",
+    "report": "judged",
     "serve": "listening",
-    "store": "is_census law laws room shares told",
 }
 
 

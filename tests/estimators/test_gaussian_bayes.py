@@ -314,13 +314,13 @@ def test_a_group_is_kept_by_files_merges_partial_fit_and_unlearning(tmp_path):
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ({("petal_length", "colour"): "gaussian-full"}, r"column 'colour' .* is not a number.*modelled together \("),
+        ({("petal_length", "colour"): "gaussian-full"}, r"column 'colour' .* is not a number.*modelled jointly \("),
         ({("petal_length", "petal_with"): "gaussian-full"}, "unknown column in events 'petal_with'; did you mean"),
         ({PETAL: "gaussian-full", "petal_width": "gaussian"}, "column 'petal_width': in two entries of events"),
         ({PETAL: "gaussian-full", ("petal_width", "colour"): "gaussian-tied"}, "'petal_width': in two entries"),
         ({("petal_width", "petal_width"): "gaussian-full"}, "'petal_width': in two entries"),
         ({PETAL: "categorical"}, r"categorical models each column by itself; .*Gaussian\(covariance='full'\)"),
-        ({(): "gaussian-full"}, "a group without columns"),
+        ({(): "gaussian-full"}, "a group of gaussian has no columns"),
         ({PETAL: "gaussian-ful"}, "unknown covariance 'ful'; did you mean 'full'"),
     ],
 )

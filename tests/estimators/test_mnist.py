@@ -13,6 +13,7 @@ def digits():
     return [file[name] for name in ("X_train", "y_train", "X_test", "y_test")]
 
 
+@pytest.mark.all_cases
 def test_grey_pixels_with_covariances(digits):
     """Shrinkage and estimate are the best of a few on the last 10,000 training rows."""
     X, y, Xt, yt = digits

@@ -87,7 +87,9 @@ def _moments_from_counts(columns: Sequence[tuple[Floats, Floats]]) -> Moments:
     for counts, values in columns:
         x, y = np.tile(values, len(counts))[:, None], np.repeat(np.arange(len(counts)), counts.shape[1])
         found.append(Moments.from_rows(x, y, counts.ravel(), n_classes=len(counts), spec=Gaussian().spec(1)))
-    return Moments(**{key: np.concatenate([getattr(moments, key) for moments in found], axis=1) for key in found[0].arrays()})
+    return Moments(
+        **{key: np.concatenate([getattr(moments, key) for moments in found], axis=1) for key in found[0].arrays()}
+    )
 
 
 def _are_codes(tally: LevelTally, values: Sequence[Floats | None]) -> list[bool]:
