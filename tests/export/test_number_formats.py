@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from candide.serve.rows import RowReader
 from tests.cli.typed import ask, output
 from tests.export.databases import DATABASES, by_postgres
 from tests.export.scorers import node
@@ -22,6 +21,7 @@ from candide.data.text_formats import MISSING_MARKERS
 from candide.errors import InputError
 from candide.export.scorer import values
 from candide.export.scorer.values import MISSING as MISSING_IN_MODULES
+from candide.serve.row_reader import RowReader
 
 FORMATS = {
     "percent": lambda x: f"{x:.1f}%",

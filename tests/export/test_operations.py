@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.distributions.test_laws import MAKE, SIZES, block_of
+from tests.distributions.test_base import MAKE, SIZES, block_of
 
 from candide.export.parameters import _to_plain
 from candide.export.scorer.operations import compile_score

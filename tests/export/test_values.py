@@ -117,7 +117,7 @@ def test_javascript_finds_the_same_terms(tokens, tmp_path):
     texts = ["".join(rng.choices(LETTERS, k=rng.randrange(40))) for _ in range(2000)]
     code = """
         const read = { ...input.read, stop: new Set(input.read.stop_words) };
-        return input.texts.map((text) => Object.fromEntries(termsOf(read, text)));
+        return input.texts.map((text) => Object.fromEntries(countTokens(read, text)));
     """
-    found = in_node("texts", "termsOf", code, {"read": tokens.to_export_dict(), "texts": texts}, tmp_path)
+    found = in_node("texts", "countTokens", code, {"read": tokens.to_export_dict(), "texts": texts}, tmp_path)
     assert found == [dict(counted(tokens.to_export_dict(), text)) for text in texts]

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from candide.distributions.weighted import WeightedDistribution
 
 
+Names = Sequence[Any]  # of columns or levels
+Rows = tuple[list[str], Floats]  # names of rows, and (row, class) values
 MAX_SCORED_VALUE = 1e290  # of counts and amounts: log x! of this, of many columns, adds up to a number
 _CHUNK_CELLS = 1 << 16  # (row, class, feature) cells worked at once: temporaries that stay in cache
 
@@ -182,16 +184,11 @@ class Distribution(PickledWithoutCaches, ABC):
         self._refuse("has no known mean")
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The description of feature j: names of rows, and (row, class) values.
 
-        ``columns`` are the names of all features, ``levels`` those of the levels of feature j and ``level_weights`` their
+        ``columns`` are the names of all features, ``levels`` those of the levels of feature j and ``weights`` their
         weights over all classes; at most ``max_rows`` levels or tokens are shown.
         """
         shown = {n: p for n, p in self.parameters().items() if p.shape == (self.n_classes, self.n_features)}

@@ -6,15 +6,14 @@
 (['<= 7', '> 7'], [[0.4], [0.6]])
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from candide.data.blocks import Codes, Floats
+from candide.data.blocks import Codes
 from candide.distributions.arrays import LOG_PROBABILITIES, NON_NEGATIVE, ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, LevelScores
+from candide.distributions.base import Distribution, LevelScores, Names, Rows
 from candide.distributions.categorical import Categorical
 from candide.encoding.grid import join_cell_names
 from candide.errors import InputError
@@ -27,13 +26,8 @@ class Binned(Categorical):
     name: ClassVar[str] = "binned"
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The bins in their order."""
         own = slice(*self.offsets[j : j + 2])
         starts = np.flatnonzero(np.diff(self.bins[own], prepend=-1))

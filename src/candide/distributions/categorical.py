@@ -22,6 +22,8 @@ from candide.distributions.base import (
     Distribution,
     LevelComparison,
     LevelScores,
+    Names,
+    Rows,
     multiply_contributions,
     symmetric_divergence,
     to_dense,
@@ -140,20 +142,15 @@ class Categorical(Distribution):
         return {"probability": np.exp(self.table.T), "offsets": self.offsets}
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The most frequent levels, and the rest as one."""
         probability = np.exp(self.table[self.offsets[j] : self.offsets[j + 1]])
-        level_weights = probability.mean(axis=1) if level_weights is None else level_weights
-        order = np.argsort(-level_weights, kind="stable")[:max_rows]
+        weights = probability.mean(axis=1) if weights is None else weights
+        order = np.argsort(-weights, kind="stable")[:max_rows]
         rows, values = [str(levels[i]) for i in order], probability[order]
-        if len(level_weights) > max_rows:
-            rest = np.setdiff1d(np.arange(len(level_weights)), order)
+        if len(weights) > max_rows:
+            rest = np.setdiff1d(np.arange(len(weights)), order)
             rows.append(formatting.format_count(len(rest), "other level"))
             values = np.vstack([values, probability[rest].sum(axis=0)])
         return rows, values

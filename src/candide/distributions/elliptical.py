@@ -5,7 +5,7 @@ log p(x) is a sum over them, and part j is what column j adds given the columns 
 the marginal distribution of those present is taken, exactly; rows are gathered by which values they have.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import FLAGS, ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, to_dense_floats
+from candide.distributions.base import Distribution, Names, Rows, to_dense_floats
 from candide.distributions.mahalanobis import CholeskyRoot, DistanceScreen, SingularError
 from candide.distributions.score_expression import Expression, joint
 from candide.errors import InputError
@@ -211,13 +211,8 @@ class Elliptical(Distribution):
         return self.loc
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """With the correlations, where they are few."""
         rows, values = super().describe(j, columns)
         if self.n_features > _MAX_CORRELATED_COLUMNS or len(columns) < self.n_features:

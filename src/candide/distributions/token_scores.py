@@ -5,7 +5,7 @@ With ``x`` the occurrences of the tokens of a document, the score of a class is
     constant + shared * sum(unit * x) + scale * sum(common * x) + sum over cells of delta * x
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,7 +24,7 @@ from candide.distributions.arrays import (
     read_document_length,
     read_optional_array,
 )
-from candide.distributions.base import Distribution, LevelComparison, symmetric_divergence
+from candide.distributions.base import Distribution, LevelComparison, Names, Rows, symmetric_divergence
 from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import COUNT_MODES, Tokens, score_documents
@@ -186,13 +186,8 @@ class TokenScores(DocumentDistribution):
         return p / (p[:-1].sum() + p[-1] * (n_tokens - len(seen)))
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The tokens that most raise the log-odds of each class against the next, with their probabilities."""
         return self.describe_weighted(np.ones(self.cells.n_tokens), max_rows)
 

@@ -7,7 +7,6 @@
 [0.5, 1.0]
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.arrays import ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, LevelScores, multiply_contributions
+from candide.distributions.base import Distribution, LevelScores, Names, Rows, multiply_contributions
 from candide.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,14 +107,9 @@ class WeightedDistribution(Distribution):
         return self.base.parameters()
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
-        return self.base.describe(j, columns, levels, level_weights, max_rows)
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
+        return self.base.describe(j, columns, levels, weights, max_rows)
 
     def form(self) -> "ScoreForm":
         return self.base.form().scale_units(self.weight)

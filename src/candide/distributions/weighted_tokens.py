@@ -8,7 +8,6 @@ Tokens of a document are not independent: n of them are worth less than n times 
 naive Bayes, 1/2 the growth of a random walk. The result is a score, not a log-probability.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -27,7 +26,7 @@ from candide.distributions.arrays import (
     read_number,
     read_optional_array,
 )
-from candide.distributions.base import Distribution
+from candide.distributions.base import Distribution, Names, Rows
 from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.distributions.score_expression import Expression
 from candide.distributions.token_scores import TokenScores
@@ -113,13 +112,8 @@ class WeightedTokens(DocumentDistribution):
         return self.base.sample(y, rng)
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The tokens that most raise the log-odds of each class, by their unweighted probabilities."""
         return self.base.describe_weighted(self.weight, max_rows)
 

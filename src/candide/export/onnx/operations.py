@@ -8,7 +8,6 @@
 ['Unsqueeze', 'LessOrEqual', 'Where']
 """
 
-import base64
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from candide.export.onnx.graph import Graph, Tensor
 from candide.export.scorer.numbers import STIRLING, decode_numbers, lower_triangles
+from candide.export.scorer.operations import read_cells
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -114,12 +114,8 @@ def lookup(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
 
 def cells(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
     sizes, sets = np.array(part["sizes"]), np.array(part["sets"]).reshape(-1, part["order"])
-    n = sizes[sets].prod(axis=1)  # cells of each set
-    usual = np.array(decode_numbers(part["usual"])).reshape(-1, k)
-    table = np.repeat(usual, n, axis=0)
-    bits = np.frombuffer(base64.b64decode(part["odd"]), np.uint8)
-    odd = np.unpackbits(bits, count=table.size, bitorder="little").astype(bool)
-    table.ravel()[odd] = decode_numbers(part["table"])
+    tables = [table for _, _, table in read_cells(part, k)]
+    n, table = [len(own) for own in tables], np.concatenate(tables)
     place: Any = np.zeros(len(sets), np.int64)
     known: Tensor | None = None
     for columns in sets.T:

@@ -24,7 +24,7 @@ const FORMAT = 2;
 /** The first of the largest. */
 const largest = (values) => values.reduce((best, value, c) => (value > values[best] ? c : best), 0);
 
-/** What makes the place of a class of log-probabilities; -1 where the model abstains. */
+/** A function from log-probabilities to the index of a class, -1 where the model abstains. */
 function decision(policy) {
   const costs = policy.costs && numbers(policy.costs);
   const { positive } = policy;

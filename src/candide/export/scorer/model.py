@@ -1,7 +1,7 @@
-"""The scorer of an exported model, of the standard library alone.
+"""The scorer of an exported model; it needs only the standard library.
 
-``load(parameters)`` gives a model, and ``model.score(row)`` what each voice adds to each class, in nats, and the
-probabilities, as Candide has them. A row is a dictionary of values by column; None, NaN and "" are missing.
+``load(parameters)`` gives a model, and ``model.score(row)`` the contribution of each term to each class and the
+probabilities, as Candide computes them. A row is a dictionary of values by column; None, NaN and "" are missing.
 
 >>> number = {"format": 2, "classes": ["low", "top"], "log_prior": [-0.7, -0.7], "scores": [],
 ...     "columns": [{"name": "x", "kind": "number"}], "reads": [{"column": 0, "read": "number"}],
@@ -29,7 +29,7 @@ Contributions = list[list[float]]  # (feature, class)
 
 
 def make_decision_rule(policy: dict[str, Any], k: int) -> Callable[[list[float]], int]:
-    """What makes the place of a class of log-probabilities; -1 where a row is left to a person."""
+    """A function from log-probabilities to the index of a class, -1 where the model abstains."""
     costs, positive = split_rows(decode_numbers(policy.get("costs", [])), k), policy.get("positive")
     referral, least = float(policy.get("referral", math.inf)), float(policy.get("log_abstain", -math.inf))
 
@@ -48,7 +48,7 @@ def make_decision_rule(policy: dict[str, Any], k: int) -> Callable[[list[float]]
 
 
 class ExportedTerm:
-    """What some columns say together, or one alone: ``say(row)`` gives nats, one a class."""
+    """A term of one or several columns: ``contributions(row)`` has a number for each class."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ExportedTerm:
         return self.select_contributions(self._contributions(row))
 
     def select_contributions(self, part_contributions: Contributions) -> list[float]:
-        """Its own of the terms of its part."""
+        """Its own contributions among those of its part."""
         return (
             [sum(own) for own in zip(*part_contributions, strict=True)]
             if self._feature is None
@@ -74,7 +74,7 @@ class ExportedTerm:
 
 
 class ExportedModel:
-    """Columns, classes and voices of an exported model; ``score(row)`` says all of a row."""
+    """The columns, classes and terms of an exported model; ``score(row)`` scores a row."""
 
     def __init__(self, parameters: dict[str, Any]):
         if parameters["format"] != FORMAT:
@@ -84,11 +84,8 @@ class ExportedModel:
         self._na = set(parameters.get("na", ()))
         self._missing_numbers = {float(text) for text in self._na if NUMBER.fullmatch(text)}
         known = [{**column, "known": LevelLookup(column.get("levels", []))} for column in self.columns]
-        scores, of = (
-            [decode_numbers(one) for one in parameters["scores"]],
-            [known[r["column"]] for r in parameters["reads"]],
-        )
-        each = zip(parameters["reads"], of, strict=True)
+        scores = [decode_numbers(one) for one in parameters["scores"]]
+        each = [(read, known[read["column"]]) for read in parameters["reads"]]
         reads = [(column["name"], READERS[read["read"]](read, column, scores)) for read, column in each]
         self._parts = [self._part(part, reads) for part in parameters["parts"]]
         curve = parameters.get("calibrator", {"stated": [], "true": []})
@@ -100,7 +97,7 @@ class ExportedModel:
         self.terms = [voice for i, part in enumerate(parameters["parts"]) for voice in self._build_terms(part, i)]
 
     def _part(self, part: dict[str, Any], reads: list[Any]) -> Callable[[Row], Contributions]:
-        """What a part says of a row, weighted."""
+        """The weighted contributions of a part."""
         own, rule = [reads[i] for i in part["reads"]], compile_score(part, len(self.classes))
         like = prototype_similarity(part["prototypes"]) if "prototypes" in part else list
         weight = decode_numbers(part.get("weight", []))
@@ -116,11 +113,11 @@ class ExportedModel:
     def _build_terms(self, part: dict[str, Any], i: int) -> Iterator[ExportedTerm]:
         for j, voice in enumerate(part["terms"]):
             columns = [str(self.columns[at]["name"]) for at in voice["columns"]]
-            whole = len(part["terms"]) == 1  # a law of all its columns may have several features
+            whole = len(part["terms"]) == 1  # a joint distribution may have several features
             yield ExportedTerm(voice.get("name", " x ".join(columns)), columns, i, self._parts[i], None if whole else j)
 
     def _value(self, row: Row, name: Any) -> Any:
-        value = row.get(name, row.get(str(name)))  # columns of an array are known by their numbers
+        value = row.get(name, row.get(str(name)))  # columns of an array have numbers for names
         if not self._na:
             return value
         number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -129,9 +126,9 @@ class ExportedModel:
         return None if value in (self._missing_numbers if number else self._na) else value
 
     def score(self, row: Row) -> dict[str, Any]:
-        """The log prior, what every voice adds to each class, the scores, the probabilities and the label.
+        """The log prior, the contributions of every term, the scores, the probabilities and the label.
 
-        The label is None where the policy of the model leaves the row to a person.
+        The label is None where the model abstains.
         """
         terms, scores = [part(row) for part in self._parts], list(self.log_prior)
         each = [(voice, voice.select_contributions(terms[voice.part])) for voice in self.terms]
@@ -151,7 +148,7 @@ class ExportedModel:
         }
 
     def _calibrate(self, logs: list[float]) -> list[float]:
-        """Log-probabilities bent to what came true."""
+        """Calibrated log-probabilities."""
         if len(logs) == 2:
             true = interpolate(logs[1] - logs[0], *self._calibrator[0])
             joint = [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]
@@ -176,7 +173,7 @@ def load(parameters: dict[str, Any]) -> ExportedModel:
 
 
 def score_csv(model: ExportedModel, lines: Iterable[str]) -> Iterator[list[Any]]:
-    """A CSV file scored: a header and the prediction and the probabilities of every row."""
+    """The scores of a CSV file: a header, then the prediction and the probabilities of every row."""
     rows = csv.DictReader(lines)
     wanted = [str(column["name"]) for column in model.columns]
     names = list(rows.fieldnames or ())
@@ -198,7 +195,7 @@ def score_csv(model: ExportedModel, lines: Iterable[str]) -> Iterator[list[Any]]
 
 
 def main(model: ExportedModel, arguments: list[str]) -> str | None:
-    """Score a CSV file that is named in the arguments of a program; what went wrong, in one line."""
+    """Score the CSV file named in the arguments of a program; return an error message of one line."""
     if len(arguments) != 2:
         return f"usage: python {arguments[0]} ROWS.csv > SCORED.csv"
     try:

@@ -1,4 +1,4 @@
-// Numbers: lists of them as they are written, curves, and the little linear algebra that scores need.
+// Numbers: packed lists, interpolation, and the linear algebra that scores need.
 
 /** A list of numbers as it was written: one after another, or as the base64 of doubles. @returns {Float64Array} */
 export function numbers(written) {
@@ -8,7 +8,7 @@ export function numbers(written) {
   return Float64Array.from({ length: data.length / 8 }, (_, i) => view.getFloat64(8 * i, true));
 }
 
-/** What is written in base64. */
+/** The bytes of base64 text. */
 export const bytes = (written) => Uint8Array.from(atob(written), (letter) => letter.charCodeAt(0));
 
 export function sum(values) {
@@ -23,7 +23,7 @@ export function logSumExp(values) {
   return top + Math.log(sum(Array.from(values, (value) => Math.exp(value - top))));
 }
 
-/** Logarithms less that of their sum: of huge ones first less the largest, beside which that has no room. */
+/** Logarithms minus that of their sum, after subtracting the largest, beside which the sum would be lost. */
 export function normalised(values) {
   const top = Math.max(...values);
   const moved = values.map((value) => value - top);
@@ -31,7 +31,7 @@ export function normalised(values) {
   return moved.map((value) => value - total);
 }
 
-/** How many of ascending numbers lie below x. */
+/** The number of ascending numbers below x. */
 export function below(sorted, x) {
   let low = 0;
   let high = sorted.length;
@@ -43,14 +43,14 @@ export function below(sorted, x) {
   return low;
 }
 
-/** Straight lines through knots, level beyond the ends. */
+/** Linear interpolation, constant beyond the ends. */
 export function interpolate(x, knots, values) {
   const last = knots.length - 1;
   if (x <= knots[0]) return values[0];
   if (x >= knots[last]) return values[last];
   const above = below(knots, x);
   if (knots[above] === x) return values[above];
-  const unit = knots[last] / 4 - knots[0] / 4 < 2 ** 1020 ? 1 : 0.25; // differences of huge numbers have no room
+  const unit = knots[last] / 4 - knots[0] / 4 < 2 ** 1020 ? 1 : 0.25; // differences of huge numbers would overflow
   const share = (x * unit - knots[above - 1] * unit) / (knots[above] * unit - knots[above - 1] * unit);
   return values[above - 1] + (values[above] - values[above - 1]) * share;
 }
@@ -61,7 +61,7 @@ function stirling(a) {
   return (1 / 12 + b * (-1 / 360 + b * tail)) / a;
 }
 
-/** log Gamma(a + x) / Gamma(a), by Stirling's series, whose large parts are subtracted on paper. */
+/** log Gamma(a + x) / Gamma(a), by Stirling's series, with the large parts cancelled analytically. */
 export function logRising(a, x) {
   if (x === 0) return 0;
   if (a === 0) return -Infinity;
@@ -71,7 +71,7 @@ export function logRising(a, x) {
   return (a - 0.5) * Math.log1p(x / a) + x * (Math.log(end) - 1) + stirling(end) - stirling(a) - shift;
 }
 
-/** The lower triangular root of a positive definite matrix that is given by its lower triangle. */
+/** The Cholesky root of a positive definite matrix, given by its lower triangle. */
 export function cholesky(lower, n) {
   const root = new Float64Array(lower);
   for (let i = 0; i < n; i += 1) {
@@ -86,7 +86,7 @@ export function cholesky(lower, n) {
   return root;
 }
 
-/** What solves L z = x, of a lower triangle. */
+/** The solution of L z = x for a lower triangle. */
 export function solve(root, x) {
   const z = new Float64Array(x.length);
   for (let i = 0, at = 0; i < x.length; i += 1) {

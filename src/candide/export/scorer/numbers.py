@@ -1,4 +1,4 @@
-"""Numbers: lists of them as they are written, curves, and the little linear algebra that scores need.
+"""Numbers: packed lists, interpolation, and the linear algebra that scores need.
 
 >>> log_rising(3.0, 2.0), cholesky([[4.0], [2.0, 2.0]]), interpolate(1.5, [1.0, 2.0], [10.0, 20.0])
 (2.4849066497880004, [[2.0], [1.0, 1.0]], 15.0)
@@ -26,7 +26,7 @@ def split_rows(values: list[float], width: int) -> list[list[float]]:
 
 
 def lower_triangles(values: list[float], n: int) -> list[list[list[float]]]:
-    """The rows of lower triangles that lie one after another."""
+    """The rows of consecutive lower triangles."""
     out, at = [], 0
     while at < len(values):
         out.append([values[at + i * (i + 1) // 2 : at + (i + 1) * (i + 2) // 2] for i in range(n)])
@@ -40,7 +40,7 @@ def log_sum_exp(values: list[float]) -> float:
 
 
 def log_normalize(values: list[float]) -> list[float]:
-    """Logarithms less that of their sum: of huge ones first less the largest, beside which that has no room."""
+    """Logarithms minus that of their sum, after subtracting the largest, beside which the sum would be lost."""
     top = max(values)
     moved = [value - top for value in values]
     total = log_sum_exp(moved)
@@ -48,7 +48,7 @@ def log_normalize(values: list[float]) -> list[float]:
 
 
 def count_below(ascending: list[float], x: float) -> int:
-    """How many of ascending numbers lie below x."""
+    """The number of ascending numbers below x."""
     low, high = 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
@@ -57,13 +57,13 @@ def count_below(ascending: list[float], x: float) -> int:
 
 
 def interpolate(x: float, knots: list[float], values: list[float]) -> float:
-    """Straight lines through knots, level beyond the ends."""
+    """Linear interpolation, constant beyond the ends."""
     if x <= knots[0] or x >= knots[-1]:
         return values[0] if x <= knots[0] else values[-1]
     i = count_below(knots, x)
     if knots[i] == x:
         return values[i]
-    unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers have no room
+    unit = 1.0 if knots[-1] / 4 - knots[0] / 4 < 2.0**1020 else 0.25  # differences of huge numbers would overflow
     share = (x * unit - knots[i - 1] * unit) / (knots[i] * unit - knots[i - 1] * unit)
     return values[i - 1] + (values[i] - values[i - 1]) * share
 
@@ -76,7 +76,7 @@ def stirling(a: float) -> float:
 
 
 def log_rising(a: float, x: float) -> float:
-    """log Gamma(a + x) / Gamma(a), by Stirling's series, whose large parts are subtracted on paper."""
+    """log Gamma(a + x) / Gamma(a), by Stirling's series, with the large parts cancelled analytically."""
     if x == 0 or x <= -a:
         return 0.0 if x == 0 else math.nan
     if a == 0:
@@ -90,7 +90,7 @@ def log_rising(a: float, x: float) -> float:
 
 
 def cholesky(lower: list[list[float]]) -> list[list[float]]:
-    """The lower triangular root of a positive definite matrix that is given by its lower triangle."""
+    """The Cholesky root of a positive definite matrix, given by its lower triangle."""
     root: list[list[float]] = []
     for row in lower:
         new: list[float] = []
@@ -101,7 +101,7 @@ def cholesky(lower: list[list[float]]) -> list[list[float]]:
 
 
 def solve_lower(root: list[list[float]], x: list[float]) -> list[float]:
-    """What solves L z = x, of a lower triangle."""
+    """The solution of L z = x for a lower triangle."""
     z: list[float] = []
     for row, one in zip(root, x, strict=True):
         z.append((one - sum(map(mul, row, z))) / row[-1])

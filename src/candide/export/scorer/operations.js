@@ -1,8 +1,8 @@
-// Operations: the steps of a score expression, and what makes (feature, class) contributions of a row by them. Values
+// Operations: the steps of a score expression, which give (feature, class) contributions of a row. Values
 // are lists of numbers, feature by feature and within it class by class; a value by class has one number a class.
 
 import { bytes, cholesky, logRising, numbers, product, solve, sum } from "./numbers.js";
-import { MANNERS } from "./texts.js";
+import { COUNT_TRANSFORMS } from "./texts.js";
 
 const LOG_2PI = Math.log(2 * Math.PI);
 
@@ -70,7 +70,7 @@ const elementwise = (of) => (k, a, b = a, c = a) => {
   return out;
 };
 
-/** What makes (feature, class) contributions of the values of a row. */
+/** A function from the values of a row to (feature, class) contributions. */
 export function compileScore(part, k) {
   const start = [null]; // the values of a row: first x, then constants, then those of the steps
   const places = new Map([["x", 0]]);
@@ -211,12 +211,12 @@ function vocabulary(part) {
   return { known, classes, value };
 }
 
-/** A sum over the tokens of a text; each with its own weight, and less in a longer text, where tokens have weights. */
+/** A sum over the tokens of a text, each with its weight; with weights the sum is divided by a power of the length. */
 function tokens(part, k) {
   const { known, classes, value } = vocabulary(part);
   const [shared, unit, common, scale] = held(part, "shared", "unit", "common", "scale");
   const [constant, weights, unknown] = held(part, "constant", "token_weights", "unknown_scores");
-  const weigh = MANNERS[part.count_mode];
+  const weigh = COUNT_TRANSFORMS[part.count_mode];
   return ([counts]) => {
     const out = new Float64Array(k);
     if (counts === null && unknown) out.set(unknown);

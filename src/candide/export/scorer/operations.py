@@ -1,4 +1,4 @@
-"""Operations: the steps of a score expression, and what makes (feature, class) contributions of a row by them.
+"""Operations: the steps of a score expression, which give (feature, class) contributions of a row.
 
 Values are lists of numbers, feature by feature and within it class by class; a value by class has one number a class.
 
@@ -12,7 +12,6 @@ import math
 import operator
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 from candide.export.scorer.numbers import (
@@ -56,7 +55,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 
 
 def compile_score(part: dict[str, Any], k: int) -> Callable[[list[Any]], Contributions]:
-    """What makes (feature, class) contributions of the values of a row."""
+    """A function from the values of a row to (feature, class) contributions."""
     start: list[Any] = [None]  # the values of a row: first x, then constants, then those of the steps
     steps, places = [], {"x": 0}
     for i, (operation, *names) in enumerate(part["score"]):
@@ -129,30 +128,34 @@ def lookup(part: dict[str, Any], k: int) -> JointOperation:
     return lambda x: [none if code < 0 else table[start + code] for start, code in zip(starts, x, strict=False)]
 
 
-def cells(part: dict[str, Any], k: int) -> JointOperation:
-    sizes, order = part["sizes"], part["order"]
-    sets = [part["sets"][at : at + order] for at in range(0, len(part["sets"]), order)]
-    starts = [0]
-    for columns in sets:
-        starts.append(starts[-1] + math.prod(sizes[j] for j in columns))
-    odd, usual, values = (
-        base64.b64decode(part["odd"]),
-        split_rows(decode_numbers(part["usual"]), k),
-        iter(decode_numbers(part["table"])),
-    )
-    of_set = [s for s, (a, b) in enumerate(pairwise(starts)) for _ in range(a, b)]
-    bits = (odd[i >> 3] >> (i & 7) & 1 for i in range(k * starts[-1]))
-    table = [[next(values) if next(bits) else one for one in usual[s]] for s in of_set]
+def read_cells(part: dict[str, Any], k: int) -> list[tuple[list[int], list[float], Contributions]]:
+    """The columns of each set, the scores of most of its cells, and the scores of every cell."""
+    order, odd, values = part["order"], base64.b64decode(part["odd"]), iter(decode_numbers(part["table"]))
+    out, start = [], 0
+    for s, usual in enumerate(split_rows(decode_numbers(part["usual"]), k)):
+        columns = part["sets"][s * order : (s + 1) * order]
+        stop = start + k * math.prod(part["sizes"][j] for j in columns)
+        bits = (odd[i >> 3] >> (i & 7) & 1 for i in range(start, stop))
+        out.append(
+            (columns, usual, [[next(values) if next(bits) else one for one in usual] for _ in range(start, stop, k)])
+        )
+        start = stop
+    return out
 
-    def term(x: list[int], columns: list[int], cell: int) -> list[float]:
-        if any(not 0 <= x[j] < sizes[j] for j in columns):
-            return [0.0] * k
+
+def cells(part: dict[str, Any], k: int) -> JointOperation:
+    sizes, none = part["sizes"], [0.0] * k
+
+    def find(x: list[int], columns: list[int], table: Contributions) -> list[float]:
         place = 0
         for j in columns:
+            if not 0 <= x[j] < sizes[j]:
+                return none
             place = place * sizes[j] + x[j]
-        return table[cell + place]
+        return table[place]
 
-    return lambda x: [term(x, columns, start) for columns, start in zip(sets, starts, strict=False)]
+    sets = [(columns, table) for columns, _, table in read_cells(part, k)]
+    return lambda x: [find(x, columns, table) for columns, table in sets]
 
 
 def distance(part: dict[str, Any], k: int, name: str) -> JointOperation:
@@ -172,11 +175,8 @@ def conditional(part: dict[str, Any], k: int) -> JointOperation:
     """Columns of one normal or t: each given those before it that are present."""
     held = decode_numbers(part["loc"])
     p = len(held) // k
-    loc, factor, matrices = (
-        split_rows(held, p),
-        decode_numbers(part["factor"]),
-        lower_triangles(decode_numbers(part["matrix"]), p),
-    )
+    loc, factor = split_rows(held, p), decode_numbers(part["factor"])
+    matrices = lower_triangles(decode_numbers(part["matrix"]), p)
     df, rising = decode_numbers(part.get("df", [])), split_rows(decode_numbers(part.get("rising", [])), p)
     roots: dict[tuple[int, ...], list[tuple[list[float], Contributions]]] = {}  # by the columns that are present
 
@@ -220,7 +220,7 @@ def read_vocabulary(part: dict[str, Any]) -> dict[str, tuple[int, list[tuple[int
 
 
 def tokens(part: dict[str, Any], k: int) -> JointOperation:
-    """A sum over the tokens of a text; each with its own weight, and less in a longer text, where tokens have weights."""
+    """A sum over the tokens of a text, each with its weight; with weights the sum is divided by a power of the length."""
     known, weigh = read_vocabulary(part), COUNT_TRANSFORMS[part["count_mode"]]
     names = ("shared", "unit", "common", "scale", "constant", "token_weights", "unknown_scores")
     shared, unit, common, scale, constant, weights, unknown = (decode_numbers(part.get(name, [])) for name in names)
@@ -255,11 +255,8 @@ def tokens(part: dict[str, Any], k: int) -> JointOperation:
 
 def polya(part: dict[str, Any], k: int) -> JointOperation:
     """A token that occurred is likelier to occur again."""
-    known, alpha, concentration = (
-        read_vocabulary(part),
-        decode_numbers(part["alpha"]),
-        decode_numbers(part["concentration"]),
-    )
+    known, alpha = read_vocabulary(part), decode_numbers(part["alpha"])
+    concentration = decode_numbers(part["concentration"])
 
     def make(x: list[Any]) -> Contributions:
         if x[0] is None:

@@ -1,7 +1,7 @@
-// How values are read: a number, a code (-1 absent, the number of levels for a new one), scores or a text.
+// How values are read: a number, a code (-1 missing, the number of levels if unseen), scores or a text.
 
 import { below, cholesky, interpolate, numbers, solve } from "./numbers.js";
-import { termsOf } from "./texts.js";
+import { countTokens } from "./texts.js";
 import { ABSENT, numberOf, placeOf, textOf } from "./values.js";
 
 export const READS = {
@@ -38,7 +38,7 @@ export const READS = {
     const how = { ...read, stop: new Set(read.stop_words) };
     return (value, out) => {
       const text = textOf(column, value);
-      out.push(text === null ? null : termsOf(how, text));
+      out.push(text === null ? null : countTokens(how, text));
     };
   },
 };

@@ -1,4 +1,4 @@
-"""How values are read: a number, a code (-1 absent, the number of levels for a new one), scores or a text.
+"""How values are read: a number, a code (-1 missing, the number of levels if unseen), scores or a text.
 
 >>> READERS["grid"]({"edges": [27, 41]}, {"name": "age", "kind": "number"})("30")
 [1]
@@ -72,13 +72,10 @@ READERS: dict[str, Callable] = {
 
 
 def prototype_similarity(read: dict[str, Any]) -> Callable[[list[float]], list[float]]:
-    """Likeness to typical rows, made unrelated: of scores that were read."""
+    """Similarity to prototypes, decorrelated, of scores that were read."""
     held = decode_numbers(read["rows"])
-    typical, factor, scale = (
-        split_rows(held, len(held) // read["n"]),
-        -0.5 / read["length_scale"] ** 2,
-        math.sqrt(read["n"]),
-    )
+    typical, scale = split_rows(held, len(held) // read["n"]), math.sqrt(read["n"])
+    factor = -0.5 / read["length_scale"] ** 2
 
     def like(a: list[float], b: list[float]) -> float:
         return math.exp(factor * math.dist(a, b) ** 2)

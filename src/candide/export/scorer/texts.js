@@ -1,10 +1,10 @@
-// Texts: the terms of a document, as Python finds them.
+// Texts: the tokens of a document, as in Python.
 
 const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"; // Python's \s
 const WORDS = /[\p{L}\p{N}_]{2,}/gu; // Python's \w, two or more
 const [GAP, GAPS] = [new RegExp(`[${SPACES}]+`), new RegExp(`[${SPACES}]{2,}`, "g")];
 
-/** UTF-8 of a string; half of a pair stands for itself, as in Python. */
+/** UTF-8 of a string; half of a surrogate pair stands for itself, as in Python. */
 function utf8(text) {
   const out = [];
   for (const letter of text) {
@@ -32,8 +32,8 @@ function murmur(bytes) {
   return (h ^ (h >>> 16)) | 0;
 }
 
-/** The terms of a text, or of one that is given in words: runs of words, of characters, or of those within a word. */
-function termsIn(read, value) {
+/** The tokens of a text or of a list of words: n-grams of words, of characters, or of characters within words. */
+function tokensIn(read, value) {
   const text = read.lowercase ? String(value).toLowerCase() : String(value);
   const within = read.analyzer === "char_wb";
   let units = Array.isArray(value) ? value.map(String) : null;
@@ -59,21 +59,21 @@ function runs(units, [low, high], gap) {
   return out;
 }
 
-/** How often each term is met in a text, by its key. @returns {Map<string, number>} */
-export function termsOf(read, value) {
+/** How often each token occurs in a text, by its key. @returns {Map<string, number>} */
+export function countTokens(read, value) {
   const counts = new Map();
-  for (const term of termsIn(read, value)) {
-    const key = keyOfTerm(read, term);
+  for (const term of tokensIn(read, value)) {
+    const key = keyOfToken(read, term);
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return counts;
 }
 
-function keyOfTerm(read, term) {
+function keyOfToken(read, term) {
   if (!read.bits) return term;
   const hash = murmur(utf8(term));
   const bucket = (hash < 0 ? -hash : hash) % 2 ** read.bits;
   return `${bucket}${read.signed && hash < 0 ? "-" : ""}`;
 }
 
-export const MANNERS = [(n) => n, () => 1, (n) => 1 + Math.log(n)]; // plain, binary, sublinear
+export const COUNT_TRANSFORMS = [(n) => n, () => 1, (n) => 1 + Math.log(n)]; // plain, binary, sublinear

@@ -1,4 +1,4 @@
-"""Texts: the terms of a document.
+"""Texts: the tokens of a document.
 
 >>> read = {"analyzer": "word", "lowercase": True, "ngrams": [1, 2], "stop_words": [], "bits": 0, "signed": False}
 >>> count_tokens(read, "Free, FREE prize")
@@ -15,7 +15,7 @@ COUNT_TRANSFORMS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain,
 
 
 def split_tokens(read: dict[str, Any], value: Any) -> list[str]:
-    """The terms of a text, or of one in words: runs of words, of characters, or of those within a word."""
+    """The tokens of a text or of a list of words: n-grams of words, of characters, or of characters within words."""
     within = read["analyzer"] == "char_wb"
     if isinstance(value, list | tuple):
         units = [str(word) for word in value]
@@ -37,7 +37,7 @@ def join_runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
 
 
 def count_tokens(read: dict[str, Any], value: Any) -> Counter:
-    """How often each term is met in a text, by its key."""
+    """How often each token occurs in a text, by its key."""
     return Counter(
         split_tokens(read, value) if not read["bits"] else [hash_bucket(read, t) for t in split_tokens(read, value)]
     )
@@ -55,7 +55,7 @@ def murmur(key: bytes) -> int:
     for i in range(0, len(padded), 4):
         k = int.from_bytes(padded[i : i + 4], "little") * 0xCC9E2D51 & full
         h ^= (k << 15 | k >> 17) * 0x1B873593 & full
-        if i + 4 <= len(key):  # the last, unfilled word is not stirred
+        if i + 4 <= len(key):  # the last, incomplete word is not mixed
             h = ((h << 13 | h >> 19) & full) * 5 + 0xE6546B64 & full
     h ^= len(key)
     h = (h ^ h >> 16) * 0x85EBCA6B & full

@@ -1,4 +1,4 @@
-// Values: what a number, a date or a level is, however it is written.
+// Values: numbers, dates and levels, however they are written.
 
 export const NUMBER = /^[\t-\r ]*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?[\t-\r ]*$/; // of a level
 const FIGURES = "\\d+(?:_\\d+)*";
@@ -10,9 +10,9 @@ const TRUTHS = [["true", "false"], ["yes", "no"], ["y", "n"], ["t", "f"], ["on",
 const PERIOD = /^(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/;
 const SPAN = /^(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?$/;
 const DAY = 86400e6; // microseconds
-const COMPACT = "%Y%m%d"; // the form of dates of eight digits
+const COMPACT = "%Y%m%d"; // the format of dates of eight digits
 const MONTHS = "january february march april may june july august september october november december".split(" ");
-export const [ABSENT, NEW] = [-1, -2]; // of values that are no level
+export const [ABSENT, NEW] = [-1, -2]; // of values that are not levels
 
 const isAbsent = (value) => (value ?? null) === null || Number.isNaN(value instanceof Date ? value.getTime() : value);
 const isMissing = (value) => isAbsent(value) || value === "";
@@ -25,7 +25,7 @@ function refused(column, value, why, remedy) {
   return Object.assign(error, { column: column.name, value, remedy });
 }
 
-/** The number that a text spells; undefined where it spells none. */
+/** The number that a text represents, or undefined. */
 function numberIn(text) {
   const bare = text.replace(/^[\t-\r \u00a0\u202f]+|[\t-\r \u00a0\u202f]+$/g, "");
   if (/^[+-]?nan$/i.test(bare)) return NaN;
@@ -33,7 +33,7 @@ function numberIn(text) {
   return FLOAT.test(bare) ? Number(bare.replaceAll("_", "")) : undefined;
 }
 
-/** Microseconds since 1970 of a date with or without a time, in UTC where there is no zone; null where it is none. */
+/** Microseconds since 1970 of a date with or without a time, in UTC where there is no zone; null for other text. */
 function moment(text) {
   const found = ISO.exec(text);
   if (!found) return null;
@@ -47,7 +47,7 @@ function moment(text) {
 
 const fraction = (text) => (text ? Number(text.slice(1, 7).padEnd(6, "0")) : 0);
 
-/** Microseconds of a midnight; null where there is no such day. */
+/** Microseconds of a midnight; null where the day does not exist. */
 function clockless(year, month, day) {
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
@@ -55,7 +55,7 @@ function clockless(year, month, day) {
   return right ? date.getTime() * 1e3 : null;
 }
 
-/** Microseconds of a duration; null where the text spells none. */
+/** Microseconds of a duration; null for other text. */
 function duration(text) {
   if (!/\d/.test(text)) return null;
   const iso = PERIOD.exec(text);
@@ -70,13 +70,13 @@ function duration(text) {
 
 const reordered = (found) => found && [found[0], found[2], found[1], found[3], found[4], found[5]];
 
-/** What a text spells, as a key by which levels are found; null where it is but text. */
+/** What a text represents, as a key of levels; null for other text. */
 function meaning(text) {
   if (NUMBER.test(text) && text.length < 400) {
     if (/^\s*[+-]?\d+\s*$/.test(text)) return numberKey(BigInt(text.trim()));
     return Number.isFinite(Number(text)) ? numberKey(Number(text)) : null;
   }
-  if (/^(true|false)$/i.test(text)) return `truth ${text.toLowerCase()}`;
+  if (/^(true|false)$/i.test(text)) return `boolean ${text.toLowerCase()}`;
   const at = moment(text);
   if (at !== null) return `moment ${at}`;
   const clock = CLOCK.exec(text);
@@ -90,38 +90,38 @@ function meaning(text) {
 }
 
 /** The boolean that a word stands for; undefined where it is another word. */
-function truth(text) {
+function parseBoolean(text) {
   const word = text.toLowerCase();
   const pair = TRUTHS.find((words) => words.includes(word));
   return pair && pair[0] === word;
 }
 
-/** The booleans that levels stand for: those of a pair of words of which both are there, or nothing else is. */
-function truths(texts) {
+/** The booleans that levels stand for: words of a pair of which both occur, or that are the only levels. */
+function booleanLevels(texts) {
   const words = new Set(texts.map((text) => text.toLowerCase()));
   const known = TRUTHS.filter((pair) => pair.every((word) => words.has(word)) || [...words].every((word) => pair.includes(word)));
-  return new Map(texts.filter((text) => known.flat().includes(text.toLowerCase())).map((text) => [text, truth(text)]));
+  return new Map(texts.filter((text) => known.flat().includes(text.toLowerCase())).map((text) => [text, parseBoolean(text)]));
 }
 
-/** Where the levels of a column are found, whatever a value is written as. */
+/** Looks up the levels of a column, however a value is written. */
 export class Levels {
   constructor(levels) {
     this.text = new Map(); // by their letters
-    this.typed = new Map(); // those that are no text, by what they are
-    this.meant = new Map(); // those that are text, by what they spell; NEW where several spell the same
+    this.typed = new Map(); // levels that are not text, by value
+    this.meant = new Map(); // levels that are text, by what they represent; NEW if several do
     this.days = !levels.some((level) => level?.type === "moment");
-    this.truths = levels.some((level) => typeof level === "boolean");
-    const words = truths(levels.filter((level) => typeof level === "string"));
+    this.booleans = levels.some((level) => typeof level === "boolean");
+    const words = booleanLevels(levels.filter((level) => typeof level === "string"));
     levels.forEach((level, code) => {
       if (typeof level === "string") {
         this.text.set(level, code);
-        const key = words.has(level) ? `truth ${words.get(level)}` : meaning(level);
+        const key = words.has(level) ? `boolean ${words.get(level)}` : meaning(level);
         if (key !== null) this.meant.set(key, this.meant.has(key) ? NEW : code);
       } else this.typed.set(keyOf(level), code);
     });
   }
 
-  /** The place of a level; NEW where the value is none of them, ABSENT where there is no value. */
+  /** The index of a level; NEW where the value is unseen, ABSENT where it is missing. */
   place(value) {
     if (isMissing(value) && !(value === "" && this.text.has(""))) return ABSENT;
     if (typeof value === "string") return this.text.get(value) ?? this.alike(meaning(value) ?? this.word(value));
@@ -130,40 +130,40 @@ export class Levels {
     if (this.text.has(String(value))) return this.text.get(String(value));
     const typed = this.alike(key);
     if (typed !== NEW) return typed;
-    const truth = `truth ${Boolean(value)}`; // a truth is 1 or 0 where no text is its own
-    const ways = typeof value === "boolean" ? [truth, key] : value === 0 || value === 1 ? [key, truth] : [key];
+    const boolean = `boolean ${Boolean(value)}`; // a boolean is 1 or 0 where no level is its text
+    const ways = typeof value === "boolean" ? [boolean, key] : value === 0 || value === 1 ? [key, boolean] : [key];
     return ways.map((way) => this.meant.get(way) ?? NEW).find((code) => code !== NEW) ?? NEW;
   }
 
   /** What a word means among levels that are booleans. */
   word(text) {
-    const means = this.truths ? truth(text) : undefined;
-    return means === undefined ? null : `truth ${means}`;
+    const means = this.booleans ? parseBoolean(text) : undefined;
+    return means === undefined ? null : `boolean ${means}`;
   }
 
   alike(key) {
     if (key === null) return NEW;
-    const plain = key.startsWith("truth ") ? `number ${Number(key === "truth true")}` : key;
+    const plain = key.startsWith("boolean ") ? `number ${Number(key === "boolean true")}` : key;
     const found = this.typed.get(plain);
     if (found !== undefined || !this.days || !plain.startsWith("moment ")) return found ?? NEW;
     return this.typed.get(`moment ${DAY * Math.floor(Number(plain.slice(7)) / DAY)}`) ?? NEW; // a time of a known day
   }
 }
 
-/** A number as a key: a whole one in all its figures, of which beyond 2 ** 53 a double has not all. */
+/** A number as a key: an integer with all its digits, which a double lacks beyond 2 ** 53. */
 function numberKey(number) {
   const exact = typeof number === "number" && Number.isInteger(number) ? BigInt(number) : number;
   return `number ${exact}`;
 }
 
-/** A truth is the number 1 or 0 among levels that are no text, as in Python. */
+/** A boolean is the number 1 or 0 among levels that are not text, as in Python. */
 function keyOf(level) {
   if (level?.type === "integer") return numberKey(BigInt(level.text));
   if (typeof level === "object") return `${level.type === "duration" ? "duration" : "moment"} ${level.value}`;
   return numberKey(typeof level === "bigint" ? level : Number(level));
 }
 
-/** The number that a value is, NaN where it is missing; days since 1970 of a date. */
+/** The number of a value, NaN where it is missing; for a date the days since 1970. */
 export function numberOf(column, value) {
   if (isMissing(value)) return NaN;
   if (["date", "time"].includes(column.kind)) return daysOf(column, value);
@@ -179,7 +179,7 @@ export function numberOf(column, value) {
   return read;
 }
 
-/** The days of a date since 1970, or of a time of day or a duration; anything else in their place is an error. */
+/** The days of a date since 1970, of a time of day or of a duration; other values are an error. */
 function daysOf(column, value) {
   const isDate = column.kind === "date";
   if (isDate && value instanceof Date) return value.getTime() / 86400e3;
@@ -190,23 +190,23 @@ function daysOf(column, value) {
   throw refused(column, value, `is not a ${what}`, `write it as ${how}, or pass null where it is missing`);
 }
 
-/** The place of a value among the levels of its column. */
+/** The index of a value among the levels of its column. */
 export function placeOf(column, value) {
   if (value !== null && !(value instanceof Date) && ["object", "function", "symbol"].includes(typeof value)) {
-    const remedy = "pass text, a number, a truth or a Date, or null where it is missing";
+    const remedy = "pass text, a number, a boolean or a Date, or null where it is missing";
     throw refused(column, value, "is not a level", remedy);
   }
   return column.known.place(value);
 }
 
-/** The text that a value is, or the words that it has; null where it is missing. */
+/** The text of a value, or its list of words; null where it is missing. */
 export function textOf(column, value) {
   if (typeof value === "string" || Array.isArray(value)) return value;
   if (isAbsent(value)) return null;
   throw refused(column, value, "is not a text", "pass text, or a list of words, or null where it is missing");
 }
 
-/** What a text means in a column of numbers or dates: a number, NaN where it means missing, the text itself where it is plain, or null. */
+/** The value of a text in a column of numbers or dates: a number, NaN if missing, the text itself if plain, or null. */
 function spelled(column, text) {
   const how = column.text_formats ?? {};
   const bare = text.trim();
@@ -226,7 +226,7 @@ function spelled(column, text) {
   return Number(how.percent ? `${plain}e-2` : plain);
 }
 
-/** Microseconds since 1970 of a date in the form of strptime; null where it has another. */
+/** Microseconds since 1970 of a date in a strptime format; null in another format. */
 function dated(text, form) {
   const names = [];
   const parts = { Y: "\\d{4}", y: "\\d\\d", p: "[ap]m", B: "[a-z]+", b: "[a-z]+" }; // else one or two figures

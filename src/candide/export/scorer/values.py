@@ -1,4 +1,4 @@
-"""Values: what a number, a date or a level is, however it is written.
+"""Values: numbers, dates and levels, however they are written.
 
 >>> known = LevelLookup([1, 2, "1.50", {"text": "2024-02-29", "type": "day", "value": 1709164800000000}])
 >>> [known.find(value) for value in ("2.0", True, 1.5, "2024-02-29 12:00", "x", None)]
@@ -12,8 +12,8 @@ import math
 import re
 from typing import Any
 
-MISSING_LEVEL, UNSEEN_LEVEL = -1, -2  # of values that are no level
-COMPACT = "%Y%m%d"  # the form of dates of eight digits
+MISSING_LEVEL, UNSEEN_LEVEL = -1, -2  # of values that are not levels
+COMPACT = "%Y%m%d"  # the format of dates of eight digits
 DAY = dt.timedelta(days=1)
 EPOCH = dt.datetime(1970, 1, 1)
 NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
@@ -30,12 +30,12 @@ CLOCK_DURATION = re.compile(r"(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):
 
 
 def is_absent(value: Any) -> bool:
-    """None, NaN, and what cannot say whether it equals itself."""
+    """Whether a value is None, NaN, or has no truth value when compared with itself."""
     try:
         return value is None or bool(value != value)
     except TypeError:
         return True
-    except ValueError:  # of several values, each would say for itself
+    except ValueError:  # several values, compared one by one
         return False
 
 
@@ -44,7 +44,7 @@ def is_missing(value: Any) -> bool:
 
 
 def to_python_value(value: Any) -> Any:
-    """A scalar of numpy as a value of Python, to the microsecond; a short float as its decimals spell it."""
+    """A scalar of numpy as a value of Python, to the microsecond; a short float by its decimals."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind is None or value.ndim:
         return value
@@ -63,7 +63,7 @@ def to_timestamp(value: Any) -> Any:
 
 
 def parse_value(text: str) -> Any:
-    """The number, truth, date, time of day or duration that a text spells; None where it is but text."""
+    """The number, boolean, date, time of day or duration that a text represents; None for other text."""
     if (found := NUMBER.fullmatch(text)) and len(text) < 400:
         number = int(text) if found["whole"] and not found["power"] else float(text)
         return number if abs(number) < math.inf else None
@@ -88,7 +88,7 @@ def parse_boolean(text: str) -> bool | None:
 
 
 def boolean_levels(texts: list[str]) -> dict[str, bool]:
-    """The booleans that levels stand for: those of a pair of words of which both are there, or nothing else is."""
+    """The booleans that levels stand for: words of a pair of which both occur, or that are the only levels."""
     words = {text.lower() for text in texts}
     known = {word for pair in BOOLEAN_PAIRS if words >= set(pair) or words <= set(pair) for word in pair}
     return {text: bool(parse_boolean(text)) for text in texts if text.lower() in known}
@@ -116,12 +116,14 @@ def format_value(value: Any) -> str:
 
 
 class LevelLookup:
-    """Where the levels of a column are found, whatever a value is written as."""
+    """Looks up the levels of a column, however a value is written."""
 
     def __init__(self, levels: list[Any]):
         self.by_text: dict[str, int] = {}
-        self.by_value: dict[Any, int] = {}  # those that are no text, by what they are
-        self.by_meaning: dict[tuple[bool, Any], int] = {}  # those that are text, by what they spell; NEW: several do
+        self.by_value: dict[Any, int] = {}  # levels that are not text, by value
+        self.by_meaning: dict[
+            tuple[bool, Any], int
+        ] = {}  # levels that are text, by what they represent; UNSEEN_LEVEL if several do
         self.by_day = all(not isinstance(level, dict) or level["type"] != "moment" for level in levels)
         self.booleans = any(isinstance(level, bool) for level in levels)
         words = boolean_levels([level for level in levels if isinstance(level, str)])
@@ -138,7 +140,7 @@ class LevelLookup:
                 self.by_value[level] = code
 
     def find(self, value: Any) -> int:
-        """The place of a level; NEW where the value is none of them, ABSENT where there is no value."""
+        """The index of a level; UNSEEN_LEVEL or MISSING_LEVEL where it has none."""
         if is_missing(value) and not (isinstance(value, str) and "" in self.by_text):
             return MISSING_LEVEL
         if isinstance(value, str):
@@ -173,7 +175,7 @@ def value_error(column: dict[str, Any], value: Any, reason: str, remedy: str) ->
 
 
 def read_number_value(column: dict[str, Any], value: Any) -> float:
-    """The number that a value is, NaN where it is missing; days since 1970 of a date."""
+    """The number of a value, NaN where it is missing; for a date the days since 1970."""
     if is_missing(value):
         return math.nan
     times = getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M")
@@ -198,7 +200,7 @@ def read_number_value(column: dict[str, Any], value: Any) -> float:
 
 
 def days_of(column: dict[str, Any], value: Any, read: Any) -> float:
-    """The days of a date since 1970, or of a time of day or a duration; anything else in their place is an error."""
+    """The days of a date since 1970, of a time of day or of a duration; other values are an error."""
     if isinstance(read, float) and math.isnan(read):
         return math.nan
     is_date, form = column["kind"] == "date", column.get("text_formats", {}).get("date")
@@ -214,16 +216,16 @@ def days_of(column: dict[str, Any], value: Any, read: Any) -> float:
 
 
 def find_level(column: dict[str, Any], value: Any) -> int:
-    """The place of a value among the levels of its column."""
+    """The index of a value among the levels of its column."""
     try:
         return column["known"].find(value)
     except TypeError:
-        remedy = "pass text, a number, a truth or a date, or None where it is missing"
+        remedy = "pass text, a number, a boolean or a date, or None where it is missing"
         raise value_error(column, value, "is not a level", remedy) from None
 
 
 def read_text_value(column: dict[str, Any], value: Any) -> Any:
-    """The text that a value is, or the words that it has; None where it is missing."""
+    """The text of a value, or its list of words; None where it is missing."""
     if hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1:
         value = value.tolist()
     if isinstance(value, str | list | tuple):
@@ -238,7 +240,7 @@ def read_text_value(column: dict[str, Any], value: Any) -> Any:
 
 
 def parse_text_value(column: dict[str, Any], text: str) -> Any:
-    """What a text means in a column of numbers or dates; the text itself where it is plain; None: neither."""
+    """The value of a text in a column of numbers or dates; the text itself where it is plain; None for another format."""
     how, bare = column.get("text_formats", {}), text.strip()
     if bare.lower() in MISSING or bare.lower() in how.get("missing", ()):
         return math.nan
@@ -253,7 +255,7 @@ def parse_text_value(column: dict[str, Any], text: str) -> Any:
         for old, new in how["put"]:
             text = text.replace(old, new)
         return float(f"{text.strip()}e-2" if how["percent"] else text)
-    form = how.get("date") or "%Y-%m-%d"  # an empty form would take no text for a date
+    form = how.get("date") or "%Y-%m-%d"  # an empty format would match no date
     if form == COMPACT and not re.fullmatch(r"[1-9]\d{7}", bare, re.ASCII):
         form = "%Y-%m-%d"
     for read in (lambda: dt.datetime.strptime(bare, form), lambda: dt.datetime.fromisoformat(bare)):

@@ -16,10 +16,7 @@ from candide.export.scorer.numbers import STIRLING, stirling
 from candide.export.sql.layers import MIN_SCORE, Layers, format_number
 
 IMPOSSIBLE_SCORE = "-1e280"  # scores below it are impossible, even multiplied by a small weight
-_MAX_SQUARABLE, _MIN_SQUARABLE = (
-    1e138,
-    1e-150,
-)  # beyond the first a value is impossible; below the second its square is 0
+_MAX_SQUARABLE, _MIN_SQUARABLE = 1e138, 1e-150  # beyond the first it is impossible; below the second its square is 0
 MAX_FINITE_SQUARE = 1.34e154  # larger numbers have an infinite square
 _MAX_FACTOR, MIN_POSITIVE = 1e260, 1e-290  # numbers between them can be multiplied
 _MAX_PRODUCT = 1e30  # up to here eight numbers can be multiplied; beyond it 1 + x = x

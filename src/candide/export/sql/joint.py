@@ -131,9 +131,8 @@ def _distances(scoring: ScoringQuery, features: Features, root: Matrix, means: M
 def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
     names = [one.name for one in features if isinstance(one, _Number)]
     if layers.dialect.dot_template and len(names) == len(features) >= _MIN_DOT_LENGTH:
-        held = (
-            math.ceil((np.flatnonzero(factors).max(initial=0) + 1) / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH
-        )  # few different lists
+        last = np.flatnonzero(factors).max(initial=0) + 1
+        held = math.ceil(last / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH  # few different lists
         some = layers.add_value(layers.dialect.array_template.format(", ".join(names[:held])))
         return [layers.dialect.dot_template.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
     terms, start = [], 0
@@ -188,10 +187,8 @@ class _GroupDistribution:
         self.p = len(held) // k
         self.loc, self.factor = split_rows(held, self.p), decode_numbers(part["factor"])
         self.matrices = lower_triangles(decode_numbers(part["matrix"]), self.p)
-        self.df, self.log_rising = (
-            decode_numbers(part.get("df", [])),
-            split_rows(decode_numbers(part.get("rising", [])), self.p),
-        )
+        self.df = decode_numbers(part.get("df", []))
+        self.log_rising = split_rows(decode_numbers(part.get("rising", [])), self.p)
 
     def root(self, c: int, present: Sequence[int]) -> tuple[dict[tuple[int, int], float], float]:
         """The matrix that decorrelates the columns present, by pairs of columns, and its log determinant."""

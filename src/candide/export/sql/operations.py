@@ -1,15 +1,13 @@
 """The operations of score expressions as SQL: values are (feature, class) lists of expressions and numbers."""
 
-import base64
 import math
 from collections import Counter
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from candide.errors import InputError
 from candide.export.scorer.numbers import decode_numbers, split_rows
-from candide.export.scorer.operations import ELEMENTWISE
+from candide.export.scorer.operations import ELEMENTWISE, read_cells
 from candide.export.sql.expressions import (
     MAX_FINITE_SQUARE,
     Square,
@@ -159,27 +157,12 @@ def lookup(scoring: ScoringQuery, part: Part) -> None:
 
 def cells(scoring: ScoringQuery, part: Part) -> None:
     """A table of constants by the codes of the columns of each set."""
-    sizes, order, k = part["sizes"], part["order"], scoring.n_classes
-    sets = [part["sets"][at : at + order] for at in range(0, len(part["sets"]), order)]
-    starts = [0]
-    for columns in sets:
-        starts.append(starts[-1] + math.prod(sizes[j] for j in columns))
-    odd, usual, values = (
-        base64.b64decode(part["odd"]),
-        split_rows(decode_numbers(part["usual"]), k),
-        iter(decode_numbers(part["table"])),
-    )
-    bits = (odd[i >> 3] >> (i & 7) & 1 for i in range(k * starts[-1]))
-    for columns, own, weight, (a, b) in zip(sets, usual, feature_weights(part), pairwise(starts), strict=True):
-        table = {at: [(next(bits), one) for one in own] for at in range(b - a)}
-        held = {
-            at: [weight * (next(values) if is_odd else one) for is_odd, one in row]
-            for at, row in table.items()
-            if any(is_odd for is_odd, _ in row)
-        }
+    sizes, reads = part["sizes"], part["reads"]
+    for (columns, usual, table), weight in zip(read_cells(part, scoring.n_classes), feature_weights(part), strict=True):
         if weight:
-            place = _cell_index(scoring, [part["reads"][j] for j in columns], [sizes[j] for j in columns])
-            _add_cells(scoring, place, held, [weight * one for one in own])
+            place = _cell_index(scoring, [reads[j] for j in columns], [sizes[j] for j in columns])
+            rows = {at: [weight * one for one in row] for at, row in enumerate(table) if row != usual}
+            _add_cells(scoring, place, rows, [weight * one for one in usual])
 
 
 def _cell_index(scoring: ScoringQuery, reads: list[int], sizes: list[int]) -> str:

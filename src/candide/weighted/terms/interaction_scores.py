@@ -9,7 +9,6 @@
 [[0.41, -0.07], [0.0, 0.0], [0.0, 0.0]]
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from candide import kernels
 from candide.data.blocks import Block, Codes, Floats, to_dense
 from candide.distributions.arrays import FINITE, ArraySource, DistributionShape, read_array
-from candide.distributions.base import Distribution, LevelScores, multiply_contributions
+from candide.distributions.base import Distribution, LevelScores, Names, Rows, multiply_contributions
 from candide.distributions.score_expression import Expression, joint
 from candide.kernels import threads
 from candide.tally.cells import CellLayout, CellTally
@@ -81,13 +80,8 @@ class InteractionScores(Distribution):
         return {"log_ratio": self.table.T, "offsets": self.layout.offsets}
 
     def describe(
-        self,
-        j: int,
-        columns: Sequence[Any] = (),
-        levels: Sequence[str] = (),
-        level_weights: Any = None,
-        max_rows: int = 12,
-    ) -> tuple[list[str], Floats]:
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
         """The cells whose contributions differ most between classes."""
         own = slice(*self.layout.offsets[j : j + 2])
         table = self.table[own]

@@ -310,7 +310,7 @@ def test_what_a_person_sees():
     assert (rows, values.shape) == (["mean", "sd"], (2, K))
     rows, values = MAKE["multivariate_normal"](rng).describe(0, ["a", "b"])
     assert (rows, values.shape) == (["mean", "sd", "correlation with b"], (3, K))
-    rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], level_weights=np.array([1, 5, 2]), max_rows=2)
+    rows, values = _categorical(rng).describe(0, levels=["x", "y", "z"], weights=np.array([1, 5, 2]), max_rows=2)
     assert rows == ["y", "z", "1 other level"]
     np.testing.assert_allclose(values.sum(axis=0), 1.0)
     assert MAKE["polya_documents"](rng).describe(0)[0] == []
