@@ -13,7 +13,7 @@ from candide.engines.spark.source import Spark
 from candide.operations.fit import fit_model
 from candide.testing import check_engine
 
-pytestmark = [needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
+pytestmark = [pytest.mark.all_cases, needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_every_type_is_counted_as_the_array_engine_does(spark, mixed, model, is_
     frame = spark.createDataFrame(mixed)
     frame = frame if is_read else frame.repartition(3).localCheckpoint()
     with get_engine("spark").open(frame) as source:
-        assert source.answers("label", "w") == is_read
+        assert source.can_answer("label", "w") == is_read
     mine, theirs = (
         fit_model(rows, "label", model=model, weight="w") for rows in (frame, Table.from_data(frame.toArrow()))
     )
@@ -137,7 +137,7 @@ def test_rows_that_are_malformed_are_dropped_from_all_counts(spark, tmp_path, fo
         read = spark.read.format(form).schema("a double, b double, s string, y string")
         read = read.options(mode="DROPMALFORMED").load(str(path))
         with get_engine("spark").open(read) as source:
-            assert not source.answers("y", None)
+            assert not source.can_answer("y", None)
         assert counted(read) == counted(read.toArrow()) == [257, 2 * 257, 257]
     finally:
         spark.conf.set("spark.sql.sources.useV1SourceList", before)
@@ -160,7 +160,7 @@ def test_a_name_that_looks_like_a_setting_is_a_name(spark):
     rows = pa.table({"${candide.test}": np.sin(range(90)), "other": np.arange(90.0), "y": ["a", "b", "b"] * 30})
     try:
         with get_engine("spark").open(spark.createDataFrame(rows)) as source:
-            assert source.answers("y", None)
+            assert source.can_answer("y", None)
             same(fit_model(source, "y", model="naive").fitted.counts, fit_model(rows, "y", model="naive").fitted.counts)
     finally:
         spark.conf.unset("candide.test")
@@ -176,15 +176,15 @@ def test_rows_that_may_be_others_again_are_counted_once(spark):
     changing += ["hex(aes_encrypt(c, '0000111122223333')) < '8'", "x < unix_timestamp(now())", "c < current_date()"]
     for filtered in changing:
         with get_engine("spark").open(some.filter(filtered)) as source:
-            assert not source.answers("y", None), filtered
+            assert not source.can_answer("y", None), filtered
     assert len(set(counted(some.filter(changing[0])))) == 1
     stored = some.filter("x < rand()").cache()
     for same_again in (some.filter("x < 0.5"), stored, stored.union(some)):
         with get_engine("spark").open(same_again) as source:
-            assert source.answers("y", None)
+            assert source.can_answer("y", None)
     stored.unpersist()
     with get_engine("spark").open(stored.union(some.filter("x < rand()"))) as source:
-        assert not source.answers("y", None)
+        assert not source.can_answer("y", None)
 
 
 def test_names_that_differ_in_case_only(spark):
