@@ -190,3 +190,17 @@ def test_a_server_with_a_half_life_that_has_learned_nothing(base, tmp_path):
     served = app(base, journal_path=tmp_path / "a.db", half_life=8.0)
     assert ask(served, "/learned").status == 200
     served.close()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8000", "ftp://host", "http://", "http://hóst", "http://host:x"])
+def test_an_invalid_address(address):
+    with pytest.raises(InputError) as error:
+        peers.PeerConnection(address, None)
+    assert error.value.value == address
+
+
+@pytest.mark.parametrize("address", ["http://ada:secret@host", "http://host?token=secret", "http://host#x"])
+def test_an_address_with_a_password_or_a_query_is_not_repeated(address):
+    with pytest.raises(InputError) as error:
+        peers.PeerConnection(address, None)
+    assert "secret" not in str(error.value)

@@ -248,7 +248,7 @@ def test_other_shares_on_the_command_line(file, tmp_path):
         (["--class-prior", "yes=.5,no=.6"], "1.1"),
         (["--class-prior", "yes=.5,maybe=.5"], "maybe"),
         (["--class-prior", "half"], "half"),
-        (["--class-prior", "yes=.5,yes=.5,no=.5"], "'yes' is said twice"),
+        (["--class-prior", "yes=.5,yes=.5,no=.5"], "'yes' is given twice"),
         (["--positive", "yes"], "--threshold"),
         (["--threshold", ".5", "--positive", "si"], "si"),
     ],
