@@ -7,11 +7,10 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from candide.api.options import Path, check_options, save_model, split_options
-from candide.engines.reading import ReadOptions
+from candide.api.options import Path, save_model, split_options
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.files import check_output
-from candide.model.settings import DEFAULT_MODEL, Settings
+from candide.model.settings import DEFAULT_MODEL
 from candide.store.container import is_model_file
 
 if TYPE_CHECKING:
@@ -64,10 +63,12 @@ def fit(
     'no'
     """
     from candide.data.notes import issue_warnings
+    from candide.operations import fit as fitting
 
+    model = fitting.resolve_model_kind(like, model)
     plan: dict[str, Any] = {"model": model, "events": events, "drop": drop, "weight": weight}
-    check_options(options, fit, Settings, ReadOptions)
-    result = fit_model(data, target, calibration=calibration, like=like, **plan, **options).fit_result
+    records = split_options(options, fit, model=model)
+    result = fitting.fit_model(data, target, calibration=calibration, like=like, **plan, **records)
     issue_warnings(result.notes)
     return _build_estimator(result.fitted)
 
