@@ -65,7 +65,7 @@ NOT_YET = {
     "model": "nats",
     "monitoring": "_MAX_CHANCE_NATS _missing_shares alike census room said shares told",
     "operations": "census law met nats remark remarks said spelled told voices wanted",
-    "plot": "_mark_observed_shares law look met nats room said shares silent spelled told",
+    "plot": "observed_level_shares _mark_observed_shares law look met nats room said shares silent spelled told",
     "report": "judged",
     "serve": "listening",
 }
