@@ -44,11 +44,7 @@ Name = str | int
 
 @lru_cache(4)
 def positional_names(n: int) -> tuple[Name, ...]:
-    """The names of columns that have none: their positions. The same tuple again, for there may be very many.
-
-    >>> positional_names(3), positional_names(3) is positional_names(3)
-    ((0, 1, 2), True)
-    """
+    """The names of columns that have none: their positions. Cached, for there may be very many."""
     return tuple(range(n))
 
 
@@ -249,10 +245,8 @@ def _arrow_table(data: Any) -> Any:
     try:
         return pa.table(data)
     except (TypeError, ValueError):  # a lazy frame, a series
-        raise InputTypeError(
-            f"cannot read rows from {type(data).__name__}; {_REMEDY} "
-            "(of a lazy frame, its collect(); of a series, its to_frame())"
-        ) from None
+        hint = "(of a lazy frame, its collect(); of a series, its to_frame())"
+        raise InputTypeError(f"cannot read rows from {type(data).__name__}; {_REMEDY} {hint}") from None
 
 
 def _column_from_values(values: Any, name: Name) -> Any:
@@ -382,16 +376,9 @@ def _parse_number(value: Any, name: Name | None, row: int, read: dict[str, float
             return read[value]
         return np.nan if is_absent(value) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
-        raise InputError(
-            f"{value!r} is not a number",
-            column=name,
-            row=row,
-            value=value,
-            remedy=(
-                "send null (None) where it is missing, or name it in na=[...]; "
-                f"only a model fitted with events={{{name!r}: 'categorical'}} takes text"
-            ),
-        ) from None
+        remedy = f"only a model fitted with events={{{name!r}: 'categorical'}} takes text"
+        remedy = f"send null (None) where it is missing, or name it in na=[...]; {remedy}"
+        raise InputError(f"{value!r} is not a number", column=name, row=row, value=value, remedy=remedy) from None
 
 
 def _stack_columns(columns: list[NDArray]) -> NDArray:
