@@ -54,7 +54,7 @@ def test_the_model_is_shown_with_total_effects(model):
     for one in found.effects:
         assert (np.diff(one.effects["yes"]) > 0).all()
         assert f"Raises the log-odds of yes most at {one.values[-1]}" in one.sentence
-        assert one.sentence[:20] in text
+        assert one.highest in text
     told = {one["column"]: one for one in found.to_dict()["effects"]}
     assert set(told) == {"x", "z"}
     assert json.dumps(found.to_dict())

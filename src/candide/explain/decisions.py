@@ -90,7 +90,7 @@ class Contribution:
         text = (
             formatting.format_value(self.value)
             if self.nearest_prototype is None
-            else f"most like typical row {self.nearest_prototype}"
+            else f"nearest prototype {self.nearest_prototype}"
         )
         if any(self.cells):
             values = self.value if isinstance(self.column, tuple) else (self.value,)

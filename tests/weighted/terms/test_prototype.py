@@ -100,7 +100,7 @@ def test_a_decision_names_the_nearest_prototype_and_adds_up():
     rows, one = model.prototypes(), {name: column[:1] for name, column in X.items()}
     [decision] = model.explain(one)
     said = next(part for part in decision.contributions if part.nearest_prototype)
-    assert said.display_value == f"most like typical row {said.nearest_prototype}"
+    assert said.display_value == f"nearest prototype {said.nearest_prototype}"
     away = [sum((rows[name][i] - one[name][0]) ** 2 for name in X) for i in range(len(rows["nats"]))]
     assert away[said.nearest_prototype - 1] < np.quantile(away, 0.1)
     p = model.predict_proba(one)[0]

@@ -220,6 +220,8 @@ class EffectSummary:
     n_terms: int
     importance: float | None  # mean over the rows
     sentence: str
+    highest: str = ""  # the largest effect on the log-odds of the default class, and where
+    lowest: str = ""
     values: tuple[str | float, ...] = ()  # levels, bins or points of a curve
     effects: Mapping[str, tuple[float, ...]] | None = None  # by class, against the mean of the others, at each value
 
@@ -228,7 +230,8 @@ EFFECT_TABLE = (
     Column("column", "column"),
     Column("terms", "n_terms"),
     Column("importance", "importance", ".3f", is_required=True),
-    Column("effect", "sentence", is_text=True),
+    Column("highest", "highest", is_text=True),
+    Column("lowest", "lowest", is_text=True),
 )
 
 
@@ -243,7 +246,8 @@ def summarize_effects(effects: Effects) -> tuple[EffectSummary, ...]:
             labels = enumerate(map(str, fitted.labels.values))
             by_class = {label: tuple(axis.contrast(proportions, k).ravel().tolist()) for k, label in labels}
             values = axis.names[0] if axis.names else tuple(np.asarray(axis.positions).tolist())
-            summary = replace(summary, values=values, effects=by_class)
+            high, low = (f"{value:+.2f} at {at}" for at, value in find_extremes(fitted, axis, c))
+            summary = replace(summary, highest=high, lowest=low, values=values, effects=by_class)
         summaries.append(summary)
     return tuple(summaries)
 
@@ -261,15 +265,21 @@ def describe_extremes(fitted: FittedModel, axis: TermAxis, class_index: int) -> 
     if axis.contributions is None:
         columns = formatting.format_list([str(name) for name in axis.term.columns], 6)
         return f"A joint term of {columns}, without cells to draw." if len(axis.term.columns) > 1 else ""
+    high, low = find_extremes(fitted, axis, class_index)
+    up = f"raises the log-odds of {label} most at {high[0]} ({high[1]:+.2f})" if high[1] > 0 else ""
+    what = "them" if up else f"the log-odds of {label}"
+    down = f"lowers {what} most at {low[0]} ({low[1]:+.2f})" if low[1] < 0 else ""
+    text = ", ".join(filter(None, (up, down)))
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def find_extremes(fitted: FittedModel, axis: TermAxis, class_index: int) -> list[tuple[str, float]]:
+    """Return the values with the highest and the lowest contribution to a class, among those that were seen."""
     contrast = axis.contrast(fitted.class_proportions, class_index)
     is_seen = np.ones(contrast.shape, bool) if axis.frequencies is None else axis.frequencies > 0
     seen = np.where(is_seen & np.isfinite(contrast), contrast, 0.0)
-    high, low = (np.unravel_index(int(at), seen.shape) for at in (seen.argmax(), seen.argmin()))
-    up = f"raises the log-odds of {label} most at {_position(axis, high)} ({seen[high]:+.2f})" if seen[high] > 0 else ""
-    what = "them" if up else f"the log-odds of {label}"
-    down = f"lowers {what} most at {_position(axis, low)} ({seen[low]:+.2f})" if seen[low] < 0 else ""
-    text = ", ".join(filter(None, (up, down)))
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    places = (np.unravel_index(int(at), seen.shape) for at in (seen.argmax(), seen.argmin()))
+    return [(_position(axis, at), float(seen[at])) for at in places]
 
 
 def _position(axis: TermAxis, at: tuple[Any, ...]) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from candide import formatting
 from candide.data.table import Name
 from candide.decisions.thresholds import ThresholdChoice
@@ -43,6 +45,7 @@ from candide.report.summary.columns import (
     column_notes,
     column_rows,
     conditional_table,
+    default_class,
     sort_by_importance,
     summarize_classes,
     summarize_conditionals,
@@ -61,6 +64,11 @@ _OWN_TERM_CAPTION = (
     "own term: what a column contributes beside its joint terms; a negative weight corrects these. "
     "The total effect of the column is listed above."
 )
+
+
+def _default_label(classes: Sequence[ClassSummary]) -> str:
+    at = default_class(np.array([one.proportion for one in classes]))
+    return formatting.format_label(classes[at].label)
 
 
 def _importance_caption(record: Any) -> str:
@@ -101,7 +109,7 @@ class ModelSummary(Summary):
         metadata=table(
             "Total effects of columns",
             *EFFECT_TABLE,
-            hint="over all terms of a column",
+            hint=lambda model: f"on the log-odds of {_default_label(model.classes)}, over all terms of a column",
             when=lambda effects: any(one.n_terms > 1 for one in effects),
         ),
     )
@@ -111,7 +119,7 @@ class ModelSummary(Summary):
             "Terms by importance",
             *TERM_TABLE,
             hint=lambda model: describe_term_counts(count_term_kinds(model.terms)),
-            caption=lambda model: " ".join(
+            caption=lambda model: ". ".join(
                 [_TERM_CAPTION, *([_OWN_TERM_CAPTION] if any(one.is_own_term for one in model.terms) else [])]
             ),
         ),
