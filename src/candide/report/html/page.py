@@ -87,7 +87,7 @@ def is_page(path: str) -> bool:
 
 def page_size_limit(page: PageSummary) -> int:
     """Return how many bytes a page with so many columns may have; the words of a text model count as columns."""
-    words = sum(len(part.get("terms", ())) for part in (page.parameters or {}).get("parts", ()))
+    words = sum(len(part.get("tokens", ())) for part in (page.parameters or {}).get("parts", ()))
     columns = min(max(len(page.model.columns) + words, _FEW_COLUMNS), _MANY_COLUMNS)
     part = (columns - _FEW_COLUMNS) / (_MANY_COLUMNS - _FEW_COLUMNS)
     return round(_MIN_PAGE_BYTES + part * (MAX_PAGE_BYTES - _MIN_PAGE_BYTES))

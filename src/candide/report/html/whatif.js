@@ -249,7 +249,7 @@ function build() {
   const left = alone.length + others.size - rows.length;
   const button = make("button", { type: "button" }, `Show ${left} more`);
   button.addEventListener("click", () => { shown = Infinity; build(); update(); });
-  const head = make("div", { class: "line head" }, make("span", {}, "column"), make("span", { class: "ends" }, make("span", {}, `\u2190 against ${known.classes[c]}`), make("span", {}, `for ${known.classes[c]} \u2192`)), make("span", {}, "value"), make("span", { class: "n" }, "odds"));
+  const head = make("div", { class: "line head" }, make("span", {}, "column"), make("span", { class: "ends" }, make("span", {}, `\u2190 against ${known.classes[c]}`), make("span", {}, `for ${known.classes[c]} \u2192`)), make("span", {}, "value"), make("span", { class: "n" }, "log-odds"));
   axes.replaceChildren(head, ...rows.map((one) => one.node), ...(joint.length ? [rest.node] : []), prior.node, whole, ...(left > 0 ? [button] : []));
 }
 
