@@ -21,7 +21,7 @@ from candide.errors import InputError, ModelFileError
 from candide.model.plan import Plan, PlanPart
 from candide.store import plans
 from candide.store.container import check_fields, is_count
-from candide.weighted.terms.registry import TERMS
+from candide.weighted.terms.base import TERMS
 
 if TYPE_CHECKING:
     from candide.distributions import Distribution

@@ -30,7 +30,7 @@ from candide.priors import PRIORS, Prior
 from candide.registry import Registry
 from candide.store.container import check_fields, is_count
 from candide.store.strings import pack_time, unpack_time
-from candide.weighted.terms.registry import TERMS
+from candide.weighted.terms.base import TERMS
 
 # The classes that a file may name.
 ESTIMATORS = (

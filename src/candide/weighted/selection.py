@@ -46,9 +46,8 @@ from candide.tally.base import sum_class_weights
 from candide.weighted import learning
 from candide.weighted.limits import LIMITS
 from candide.weighted.score_test import is_term_needed, score_test
-from candide.weighted.terms.base import JointTerm
+from candide.weighted.terms.base import TERMS, JointTerm
 from candide.weighted.terms.interaction_scores import MARGIN_ROWS
-from candide.weighted.terms.registry import TERMS
 from candide.weighted.text.leave_one_out import HeldOutTokens
 from candide.weighted.training_rows import TrainingRows
 

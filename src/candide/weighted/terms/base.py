@@ -1,6 +1,6 @@
 """What every kind of joint term is: an event model of several columns that adds to the columns' own terms.
 
-A kind is one class in one file of this package and one line in :mod:`candide.weighted.terms.registry`. As an event model
+A kind is one class in one file of this package and one line in ``TERMS``. As an event model
 it names its tally kind, estimates its distribution and gives leave-one-out contributions; as a term it also proposes
 itself for a sample. ``is_joint`` says whether each term has a weight prior of its own or shares one with its part.
 """
@@ -13,6 +13,7 @@ from candide.data.table import Name
 from candide.encoding import Encoding
 from candide.events.base import EventModel, Support
 from candide.model.plan import PlanPart
+from candide.registry import Registry
 
 if TYPE_CHECKING:
     from candide.distributions import Distribution
@@ -60,3 +61,10 @@ def make_part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Pl
     """A part of columns with their encodings."""
     names, encodings = zip(*columns, strict=True)
     return PlanPart(event, names, encodings)
+
+
+# The kinds by name, one line each; they are proposed in this order.
+TERMS: Registry[JointTerm] = Registry(
+    "candide.weighted.terms",
+    {"discriminant": "Discriminant", "prototype": "PrototypeTerm", "interaction": "Interaction"},
+)

@@ -9,7 +9,7 @@ from tests.export.scorers import SCORERS, rows_of
 import candide as cd
 from candide.validation.cross_validation import cross_validate
 from candide.weighted import terms
-from candide.weighted.terms.registry import TERMS
+from candide.weighted.terms.base import TERMS
 
 TITLE = "difference of high and low"
 
