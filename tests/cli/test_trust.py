@@ -8,7 +8,7 @@ from tests.cli.typed import ask, run
 
 import candide as cd
 from candide import demo, formatting
-from candide.metrics.scores import METRICS
+from candide.metrics.formulas import METRICS
 from candide.report.summary import HeldOutSummary
 
 
@@ -64,7 +64,7 @@ def test_the_strength_of_a_column_is_the_one_that_is_shown(herbs, tmp_path):
 
 def test_what_metrics_mean_fits_an_ordinary_terminal(herbs):
     output = run("evaluate", herbs, "-t", "herb", "--folds", "3", width=80).output
-    assert all(meaning in output for meaning in METRICS.values())
+    assert all(meaning in output for meaning in (metric.meaning for metric in METRICS.values()))
 
 
 @pytest.mark.parametrize("typed", [["--model", "bayes", "--quick"], ["--model", "naive"]])

@@ -11,8 +11,9 @@ from sklearn.calibration import calibration_curve
 
 from candide.errors import InputError, UnknownNameError
 from candide.metrics.auc import log_odds
-from candide.metrics.fold_bootstrap import fold_metrics, resampled_intervals
-from candide.metrics.scores import METRICS, Scores
+from candide.metrics.bootstrap import fold_metrics, resampled_intervals
+from candide.metrics.formulas import METRICS, Metric
+from candide.metrics.scores import Scores
 
 CLOSE = 1e-12
 
@@ -340,3 +341,15 @@ def test_areas_of_sixty_weighted_classes_are_those_of_scikit_learn():
             for how, found in (("macro", scores.auc), ("weighted", scores.weighted_auc)):
                 wanted = sk.roc_auc_score(y, p, multi_class="ovr", average=how, sample_weight=w)
                 assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_new_metric_is_a_function_and_a_line(monkeypatch):
+    def error_rate(figures):
+        return 1 - METRICS["accuracy"].compute(figures)
+
+    monkeypatch.setitem(METRICS, "error_rate", Metric(error_rate, "predicted class is wrong", lower_is_better=True))
+    scores = Scores.from_log_posterior(np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int))
+    assert scores.error_rate == scores.metrics()["error_rate"] == pytest.approx(0.2)
+    low, high = scores.intervals()["error_rate"]
+    assert low < 0.2 < high
+    assert "error_rate" in str(scores)

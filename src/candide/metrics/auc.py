@@ -1,13 +1,12 @@
-"""Ranks: how far the rows of a class stand above the others by their log-odds, as a tally that adds.
+"""Ranks: the rows in order of their log-odds, as a tally that adds.
 
-The area under the ROC curve is the share of pairs, a row of the class and a row of another, that are in the right
-order. Ties count half (Hanley and McNeil, 1982), and a pair weighs the product of the weights of its rows. While rows
-are few, to 2**20 of them, all are kept and the area is exact. Beyond, neighbouring log-odds share a cell in which all
-are tied, so that memory is bounded. Half the weight of the pairs within cells is the most that this can cost: it is
-known, and for two classes below 1e-6.
+The area under the ROC curve is the proportion of pairs, a row of the class and a row of another, that are in the right
+order. Ties count half (Hanley and McNeil, 1982), and a pair weighs the product of the weights of its rows. Up to 2**20
+rows all are kept and the area is exact. Beyond, neighbouring log-odds share a bin in which all are tied, so that memory
+is bounded. The error is at most half the weight of the pairs within bins: it is known, and below 1e-6 for two classes.
 
-Cells are dyadic intervals of floating-point numbers: of any two, one holds the other or they are apart. So tallies
-that have cells of their own add, too.
+Bins are dyadic intervals of floating-point numbers: of any two, one contains the other or they are disjoint. So tallies
+with different bins add, too.
 
 >>> ranks = Ranks.from_log_odds(np.array([[0.3], [2.0], [-1.0], [0.3]]), np.array([1, 1, 0, 0]))
 >>> ranks.areas().tolist(), ranks.area_errors().tolist(), (ranks + ranks).areas().tolist()
@@ -31,10 +30,10 @@ _SIGN_BIT, _ALL_BITS = np.uint64(1 << 63), np.uint64(2**64 - 1)
 
 @dataclass(frozen=True)
 class RankLimits:
-    """How much is kept: log-odds of rows as they are, and cells. The more classes, the fewer of each."""
+    """How much is kept: log-odds of rows as they are, and bins. The more classes, the fewer of each."""
 
-    max_rows: int = 1 << 20  # as long as there are not so many classes that ...
-    max_values: int = 1 << 24  # log-odds of rows in all, if they were kept
+    max_rows: int = 1 << 20  # unless there are so many classes that they exceed ...
+    max_values: int = 1 << 24  # log-odds of all rows
     max_bins: int = 1 << 22
 
     def rows_per_curve(self, curves: int) -> int:
@@ -48,7 +47,7 @@ DEFAULT_LIMITS = RankLimits()
 
 
 class LogOddsBins(NamedTuple):
-    """Intervals of log-odds that are apart, in ascending order, with both their ends, and the weight of their rows."""
+    """Disjoint intervals of log-odds in ascending order, with both ends, and the weight of their rows."""
 
     start: SortKeys
     end: SortKeys
@@ -56,12 +55,12 @@ class LogOddsBins(NamedTuple):
     class_weight: Floats
 
     def join_bins(self, max_bins: int) -> "LogOddsBins":
-        """So many cells at most."""
+        """At most ``max_bins`` bins."""
         own = LogOddsBins(self.start.copy(), self.end.copy(), self.other_weight.copy(), self.class_weight.copy())
         return _join_bins(own, max_bins) if len(self.start) > max_bins else self
 
     def weights_within(self, wider: "LogOddsBins") -> tuple[Floats, Floats]:
-        """Weights of others and of the class in cells of which each of these lies in one."""
+        """Weights of others and of the class in wider bins, each of which contains some of these."""
         at, n = np.searchsorted(wider.start, self.start, side="right") - 1, len(wider.start)
         return np.bincount(at, self.other_weight, n).astype(float), np.bincount(at, self.class_weight, n).astype(float)
 
@@ -76,7 +75,7 @@ class RowChunk(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranks:
-    """Rows as they came while they are few, in cells beyond; for every class a curve, or one for the second of two."""
+    """Rows as they came while they are few, in bins beyond; a curve for every class, or for the second of two."""
 
     chunks: tuple[RowChunk, ...]
     bins: tuple[LogOddsBins, ...] = ()
@@ -86,15 +85,15 @@ class Ranks:
     def from_log_odds(
         cls, log_odds: Floats, y: NDArray[np.intp], weight: Floats | None = None, *, limits: RankLimits = DEFAULT_LIMITS
     ) -> Self:
-        """Rows by log-odds of each class, (row, class), or of the second of two, (row, 1), and by class code."""
+        """From log-odds of each class, (row, class), or of the second of two, (row, 1), and class codes."""
         return cls((RowChunk(log_odds, y, weight),), limits=limits)._limit_size(log_odds.shape[1])
 
     def __add__(self, other: Self) -> Self:
         if self.bins and other.bins:
-            cells = tuple(_unite_bins(a, b) for a, b in zip(self.bins, other.bins, strict=True))
+            bins = tuple(_unite_bins(a, b) for a, b in zip(self.bins, other.bins, strict=True))
         else:
-            cells = self.bins or other.bins
-        return type(self)(self.chunks + other.chunks, cells, self.limits)._limit_size(self.n_curves)
+            bins = self.bins or other.bins
+        return type(self)(self.chunks + other.chunks, bins, self.limits)._limit_size(self.n_curves)
 
     def __repr__(self) -> str:
         return f"Ranks(areas={self.areas().tolist()}, errors={self.area_errors().tolist()})"
@@ -104,60 +103,53 @@ class Ranks:
         return len(self.bins) or self.chunks[0].log_odds.shape[1]
 
     def areas(self) -> Floats:
-        """(curve,) the area under each; NaN where all rows are of the class, or none is."""
+        """(curve,) the area under each ROC curve; NaN where all rows are of the class, or none is."""
         return self._areas[0]
 
     def average_precisions(self) -> Floats:
         """(curve,) the area under each precision-recall curve; NaN where no row is of the class."""
-        return np.array(
-            [
-                float(average_precision(cells.other_weight, cells.class_weight))
-                for cells in map(self.curve, range(self.n_curves))
-            ]
-        )
+        curves = map(self.curve, range(self.n_curves))
+        return np.array([float(average_precision(bins.other_weight, bins.class_weight)) for bins in curves])
 
     def area_errors(self) -> Floats:
-        """(curve,) how far its area can be off at most; 0 while all rows are kept."""
+        """(curve,) bound on the error of each area; 0 while all rows are kept."""
         return self._areas[1]
 
     @cached_property
     def _areas(self) -> tuple[Floats, Floats]:
-        found = [
-            (float(roc_area(cells.other_weight, cells.class_weight)), _area_error(cells))
-            for cells in map(self.curve, range(self.n_curves))
-        ]
-        areas, errors = np.array(found).T
-        return areas, errors
+        curves = [self.curve(c) for c in range(self.n_curves)]
+        areas = np.array([float(roc_area(bins.other_weight, bins.class_weight)) for bins in curves])
+        return areas, np.array([_area_error(bins) for bins in curves])
 
     def curve(self, c: int) -> LogOddsBins:
-        """All rows of a curve in cells; one a value, unless they have been joined."""
+        """All rows of a curve in bins; one for each value, unless they have been joined."""
         if not self.chunks:
             return self.bins[c]
         rows = _make_bins(self.chunks, c, c if self.n_curves > 1 else 1)
         return _unite_bins(self.bins[c], rows) if self.bins else rows
 
     def class_curve(self, c: int) -> LogOddsBins:
-        """The curve of a class; of two classes that of the first is the other one backwards."""
+        """The curve of a class; of two classes that of the first is the other one reversed."""
         if self.n_curves > 1:
             return self.curve(c)
         start, end, other, own = self.curve(0)
-        return (
-            LogOddsBins(start, end, other, own) if c else LogOddsBins(~end[::-1], ~start[::-1], own[::-1], other[::-1])
-        )
+        if c:
+            return LogOddsBins(start, end, other, own)
+        return LogOddsBins(~end[::-1], ~start[::-1], own[::-1], other[::-1])
 
     def _limit_size(self, curves: int) -> Self:
-        """The same in no more than the room there is."""
-        most, chunks, cells = self.limits.bins_per_curve(curves), self.chunks, self.bins
+        """The same within the limits."""
+        most, chunks, bins = self.limits.bins_per_curve(curves), self.chunks, self.bins
         if sum(len(chunk.y) for chunk in chunks) > self.limits.rows_per_curve(curves):
-            chunks, cells = (), tuple(map(self.curve, range(curves)))
-        if all(len(one.start) <= most for one in cells):
-            return self if cells is self.bins else type(self)(chunks, cells, self.limits)
-        joined = (_join_bins(one, most // 2) if len(one.start) > most else one for one in cells)
+            chunks, bins = (), tuple(map(self.curve, range(curves)))
+        if all(len(b.start) <= most for b in bins):
+            return self if bins is self.bins else type(self)(chunks, bins, self.limits)
+        joined = (_join_bins(b, most // 2) if len(b.start) > most else b for b in bins)
         return type(self)(chunks, tuple(joined), self.limits)
 
 
 def _make_bins(chunks: tuple[RowChunk, ...], curve: int, c: int) -> LogOddsBins:
-    """A cell for every value of a curve, whose class is ``c``."""
+    """A bin for every value of a curve, whose class is ``c``."""
     key = np.concatenate([_sort_key(chunk.log_odds[:, curve]) for chunk in chunks])
     order = np.argsort(key)
     key, own = key[order], np.concatenate([chunk.y == c for chunk in chunks])[order]
@@ -176,13 +168,13 @@ def _sum_bins(start: SortKeys, end: SortKeys, other: Floats, own: Floats, first:
 
 
 def _sort_key(x: Floats) -> SortKeys:
-    """Whole numbers in the order of the floating-point numbers: those below zero have their bits turned round."""
+    """Integers in the order of the floating-point numbers: those below zero have their bits inverted."""
     bits = (x + 0.0).view(np.uint64)  # no -0.0
     return bits ^ np.where(bits & _SIGN_BIT, _ALL_BITS, _SIGN_BIT)
 
 
 def log_odds_from_keys(key: SortKeys) -> Floats:
-    """The log-odds that have these keys.
+    """The log-odds of sort keys.
 
     >>> log_odds_from_keys(_sort_key(np.array([-2.5, 0.0, 3.0]))).tolist()
     [-2.5, 0.0, 3.0]
@@ -191,9 +183,9 @@ def log_odds_from_keys(key: SortKeys) -> Floats:
 
 
 def _unite_bins(a: LogOddsBins, b: LogOddsBins) -> LogOddsBins:
-    """The cells of two tallies: what lies in a cell of the other falls into it."""
+    """The bins of two tallies: a bin within one of the other falls into it."""
     start = np.concatenate([a.start, b.start])
-    order = np.argsort(start, kind="stable")  # a merge, for both are in order
+    order = np.argsort(start, kind="stable")  # a merge: both are in order
     start, (end, other, own) = start[order], (np.concatenate(pair)[order] for pair in zip(a[1:], b[1:], strict=True))
     if not len(start):
         return a
@@ -202,14 +194,14 @@ def _unite_bins(a: LogOddsBins, b: LogOddsBins) -> LogOddsBins:
     return _sum_bins(start[first], np.maximum.reduceat(end, first), other, own, first)
 
 
-def _join_bins(cells: LogOddsBins, most: int) -> LogOddsBins:
-    """So many cells at most, of which neighbours are joined: those first whose ties cost the least.
+def _join_bins(bins: LogOddsBins, most: int) -> LogOddsBins:
+    """At most so many bins, by joining neighbours, those first whose ties cost least.
 
-    Cells that share the longer head of their bits are the closer ones: a pair may be joined if each has no neighbour
-    that is closer still, and so what is joined is a dyadic interval again.
+    Bins with the longer common prefix of bits are closer: a pair may be joined if neither has a closer neighbour, so
+    that the result is a dyadic interval again.
     """
-    start, end, other, own = cells
-    few = (other.sum() + own.sum()) / most  # a cell of one class may have rows of the others later
+    start, end, other, own = bins
+    few = (other.sum() + own.sum()) / most  # a bin of one class may get rows of the others later
     while (excess := len(start) - most) > 0:
         gap = start[1:] ^ start[:-1]
         walled = np.concatenate([[_ALL_BITS], gap, [_ALL_BITS]])
@@ -230,14 +222,14 @@ def _join_bins(cells: LogOddsBins, most: int) -> LogOddsBins:
     return LogOddsBins(start, end, other, own)
 
 
-def _area_error(cells: LogOddsBins) -> float:
-    wide = cells.end > cells.start
-    pairs = cells.other_weight.sum() * cells.class_weight.sum()
-    return float(0.5 * cells.class_weight[wide] @ cells.other_weight[wide] / pairs) if pairs else 0.0
+def _area_error(bins: LogOddsBins) -> float:
+    wide = bins.end > bins.start
+    pairs = bins.other_weight.sum() * bins.class_weight.sum()
+    return float(0.5 * bins.class_weight[wide] @ bins.other_weight[wide] / pairs) if pairs else 0.0
 
 
 def true_class_ranks(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -> NDArray[np.intp]:
-    """(row,) how many classes stand above the true one: those more probable, and of equals those before it."""
+    """(row,) the number of classes above the true one: those more probable, and of equals those before it."""
     if log_posterior.shape[1] == 2:
         other = log_posterior[np.arange(len(y)), 1 - y]
         return ((other > true) | ((other == true) & (y == 1))).astype(np.intp)
@@ -246,9 +238,9 @@ def true_class_ranks(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -
 
 
 def log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floats:
-    """log p / (1 - p) of each class, of two of the second alone.
+    """log p / (1 - p) of each class, or of the second of two.
 
-    That of the winner comes from the others, for 1 - p is lost where p rounds to 1.
+    That of the winner is computed from the others, because 1 - p is lost where p rounds to 1.
     """
     if p.shape[1] == 2:
         with np.errstate(invalid="ignore"):  # both impossible
@@ -259,5 +251,5 @@ def log_odds(log_posterior: Floats, p: Floats, winner: NDArray[np.intp]) -> Floa
     rest.ravel()[winner] = -np.inf
     with np.errstate(divide="ignore"):
         odds = log_posterior - np.log1p(-others)
-        odds.ravel()[winner] -= np.logaddexp.reduce(rest, axis=1)  # of logs: p itself falls to 0 at 745 nats
+        odds.ravel()[winner] -= np.logaddexp.reduce(rest, axis=1)  # of logs: p itself underflows at -745
     return odds

@@ -1,4 +1,4 @@
-"""Calibration: what a model states against what came true, in bins of stated probability.
+"""Calibration: predicted probabilities against observed frequencies, in bins of predicted probability.
 
 >>> calibrated = Calibration.from_probabilities(
 ...     np.array([0.1, 0.15, 0.8, 0.9]), np.array([False, True, True, True]), bins=2
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_Z_95 = 1.959964  # of a standard normal, 95 % lie within so many deviations
+_Z_95 = 1.959964  # standard normal quantile of two-sided 95 %
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """In bins of stated probability: the mean stated, the share observed, and how many rows; empty bins left out."""
+    """Mean prediction, observed frequency and rows of the bins that are not empty."""
 
     mean_predicted: NDArray
     observed_frequency: NDArray
@@ -29,22 +29,22 @@ class Calibration:
     def from_probabilities(
         cls, p: NDArray, truth: NDArray, bins: int = 10, weight: NDArray | None = None
     ) -> "Calibration":
-        """Of stated probabilities and whether they came true, or which share did; ``n`` is in weights where given."""
+        """From probabilities and outcomes, or proportions of outcomes; ``n`` is in weights where given."""
         edges = np.linspace(0.0, 1.0, bins + 1)
         at = np.searchsorted(edges[1:-1], p)
         n = np.bincount(at, weight, minlength=bins)
         w = 1.0 if weight is None else weight
-        seen = np.flatnonzero(n)
-        stated, observed = (np.bincount(at, w * v, bins)[seen] / n[seen] for v in (p, truth.astype(float)))
-        return cls(stated, observed, n[seen], edges, seen)
+        used = np.flatnonzero(n)
+        predicted, observed = (np.bincount(at, w * v, bins)[used] / n[used] for v in (p, truth.astype(float)))
+        return cls(predicted, observed, n[used], edges, used)
 
     @property
     def row_fraction(self) -> NDArray:
-        """Of all rows, in each bin."""
+        """The fraction of all rows in each bin."""
         return self.n / self.n.sum()
 
     def confidence_limits(self) -> tuple[NDArray, NDArray]:
-        """95 % limits of the share observed (Wilson, 1927)."""
+        """95 % limits of the observed frequency (Wilson, 1927)."""
         z2, n, p = _Z_95**2, self.n, self.observed_frequency
         centre = (p + z2 / (2 * n)) / (1 + z2 / n)
         half = np.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
@@ -52,9 +52,9 @@ class Calibration:
 
 
 def predicted_and_observed(posterior: NDArray, codes: NDArray, c: int | None = None) -> tuple[NDArray, NDArray]:
-    """(row,) the probability to judge, and whether it came true; rows without a class (a code below 0) are left out.
+    """(row,) the probability of class ``c`` and whether it is the true one, without rows whose code is below 0.
 
-    It is that of class ``c``; without one, of two classes that of the second, of more that of the most probable.
+    The default is the second of two classes, or the most probable of several.
 
     >>> p, truth = predicted_and_observed(np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([1, 2]))
     >>> p.tolist(), truth.tolist()
@@ -68,7 +68,7 @@ def predicted_and_observed(posterior: NDArray, codes: NDArray, c: int | None = N
 
 
 def assessed_class(n_classes: int, c: int | None = None) -> int | None:
-    """The class whose probability is judged; None for the most probable of each row."""
+    """The class whose probability is assessed; None for the most probable of each row."""
     return 1 if c is None and n_classes == 2 else c
 
 
@@ -88,7 +88,7 @@ def log_odds(joint: NDArray, c: int) -> NDArray:
 
 
 def confusion_matrix(true: NDArray, predicted: NDArray, n_classes: int) -> NDArray[np.intp]:
-    """(true class, predicted class) how many rows; those without a class are left out.
+    """(true class, predicted class) numbers of rows; those without a class are left out.
 
     >>> confusion_matrix(np.array([0, 0, 1, -1]), np.array([0, 1, 1, 1]), 2).tolist()
     [[1, 1], [0, 1]]

@@ -2,61 +2,65 @@
 
 >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
 >>> y = np.array([0, 1, 1, 1])
->>> whole = Scores.from_log_posterior(log_posterior, y)
+>>> scores = Scores.from_log_posterior(log_posterior, y)
 >>> halves = Scores.from_log_posterior(log_posterior[:2], y[:2]) + Scores.from_log_posterior(log_posterior[2:], y[2:])
->>> whole.accuracy, round(whole.log_loss, 4), round(whole.brier, 4), whole.auc
-(0.75, 0.6456, 0.225, 1.0)
->>> halves.accuracy, round(halves.log_loss, 4), round(halves.brier, 4), halves.auc
-(0.75, 0.6456, 0.225, 1.0)
+>>> scores.accuracy, round(scores.log_loss, 4), halves.accuracy, round(halves.log_loss, 4)
+(0.75, 0.6456, 0.75, 0.6456)
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import formatting
 from candide.errors import InputError, unknown_name_error
-from candide.metrics import formulas as measures
+from candide.metrics import curves as curve_points
 from candide.metrics.auc import Ranks, log_odds, true_class_ranks
-from candide.metrics.bootstrap import BootstrapSample
-from candide.metrics.details import CONFIDENCE_BINS, ClassScore, ScoreDetails
+from candide.metrics.bootstrap import N_DRAWS, BootstrapSample, Intervals, metric_intervals
+from candide.metrics.calibration import Calibration
+from candide.metrics.curves import Curve, Threshold
+from candide.metrics.formulas import (
+    CLASS_METRICS,
+    METRICS,
+    ClassCounts,
+    Floats,
+    average,
+    average_precision,
+    headline_titles,
+    metric_title,
+    roc_area,
+)
 from candide.model.policy import DecisionRule
 
-__all__ = ["LOWER_IS_BETTER", "METRICS", "ClassScore", "Floats", "Scores", "fold_statistics", "score_class_prior"]
+LOWER_IS_BETTER = frozenset(name for name, metric in METRICS.items() if metric.lower_is_better)
+CONFIDENCE_BINS = 15  # Naeini, Cooper and Hauskrecht (2015)
 
-Floats = NDArray[np.float64]
 
-METRICS = {  # properties of Scores, and what they mean
-    "accuracy": "the class given is right",
-    "balanced_accuracy": "the same, classes counting alike",
-    "precision": "right among rows given a class",
-    "f1": "mean of precision and recall",
-    "matthews": "correlation of true and given",
-    "log_loss": "surprise, nats; lower is better",
-    "brier": "squared error; lower is better",
-    "auc": "a class ranks above the others",
-    "weighted_auc": "the same, weighted by rows",
-    "average_precision": "PR-AUC: precision at any recall",
-    "calibration_error": "confidence off from what is true",
-}
-LOWER_IS_BETTER = frozenset({"log_loss", "brier", "calibration_error"})  # better the lower they are
+@dataclass(frozen=True)
+class ClassScore:
+    """One class against the others."""
+
+    label: Any
+    weight: float  # of its rows
+    predicted_weight: float  # of the rows that are predicted as it
+    precision: float
+    recall: float
+    f1: float
+    auc: float
+    average_precision: float
+    lift: float  # among the tenth of the rows where it is most probable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(ScoreDetails):
-    """What is needed of posteriors and true classes to give every metric: counts, sums and ranks, which add.
+class Scores:
+    """What every metric needs of posteriors and true classes: counts, sums and ranks, which add.
+
+    Every metric of ``METRICS`` is an attribute.
 
     >>> scores = Scores.from_log_posterior(np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 1, 1]))
-    >>> scores.n, round(scores.accuracy, 3), scores.balanced_accuracy, round(scores.log_loss, 3), round(scores.brier, 3)
-    (3.0, 0.667, 0.75, 0.742, 0.27)
-    >>> scores.auc, scores.weighted_auc, scores.auc_error, round(scores.calibration_error, 3), len(scores.metrics())
-    (1.0, 1.0, 0.0, 0.433, 11)
-    >>> scores.precision, round(scores.f1, 3), scores.matthews, scores.average_precision
-    (1.0, 0.667, 0.5, 1.0)
-    >>> scores.class_weights.tolist(), scores.coverage, round(scores.mean_cost, 3)
-    ([1.0, 2.0], 1.0, 0.333)
     >>> scores
     Scores of 3 rows
     accuracy                          0.6667
@@ -70,18 +74,20 @@ class Scores(ScoreDetails):
     weighted_auc                      1.0000
     average_precision (second class)  1.0000
     calibration_error                 0.4333
+    >>> scores.n, scores.auc_error, scores.class_weights.tolist(), scores.coverage, round(scores.mean_cost, 3)
+    (3.0, 0.0, [1.0, 2.0], 1.0, 0.333)
     """
 
     confusion: Floats  # (true class, predicted class) weight
     sum_neg_log: Floats  # () sum of -log p(true class)
     sum_squared_error: Floats  # () sum over classes of (p - truth)**2
-    confidence_bins: Floats  # (bins, 3) weight, sum of the winner's probability, weight where the winner is right
+    confidence_bins: Floats  # (bins, 3) weight, sum of the top probability, weight where it is right
     ranks: Ranks  # rows by log-odds of the class
-    true_class_rank: Floats  # (classes,) weight of the rows of which so many classes stand above the true one
+    true_class_rank: Floats  # (classes,) weight of the rows with so many classes above the true one
     sample: BootstrapSample  # some of the rows, to draw from
     correctness_ranks: Ranks  # rows by log-odds of their most probable class, and whether it is right
-    abstained: Floats  # (classes,) weight of the rows that were left open, by their class
-    sum_cost: Floats  # () sum of what decisions cost: 1 where one is wrong, if nothing else is said
+    abstained: Floats  # (classes,) weight of the rows without a decision, by their class
+    sum_cost: Floats  # () sum of the costs of decisions; by default 1 where one is wrong
 
     @classmethod
     def from_log_posterior(
@@ -89,7 +95,7 @@ class Scores(ScoreDetails):
     ) -> Self:
         """Score log p(class | x), (row, class), against class codes; ``rule`` decides, or else the most probable class.
 
-        What is said of decisions, from accuracy to Matthews, is of the rows that are not left open; the rest of all.
+        Metrics of decisions, from accuracy to Matthews, are of the rows with a decision; the others of all rows.
         """
         n, k = log_posterior.shape
         if np.isnan(log_posterior).any():
@@ -100,49 +106,79 @@ class Scores(ScoreDetails):
         first = np.arange(0, n * k, k)  # where each row starts in the flat arrays, which are quicker to take from
         winner = log_posterior.argmax(axis=1)
         top, true = p.ravel()[first + winner], p.ravel()[first + y]
-        at = np.minimum((top * CONFIDENCE_BINS).astype(np.intp), CONFIDENCE_BINS - 1)
-        right = w * (winner == y)
+        bins = np.minimum((top * CONFIDENCE_BINS).astype(np.intp), CONFIDENCE_BINS - 1)
+        is_correct = winner == y
         loss = -log_posterior.ravel()[first + y]
-        square = np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)
+        squared_error = np.maximum(np.einsum("ij,ij->i", p, p) - 2 * true + 1, 0.0)
         odds = log_odds(log_posterior, p, first + winner)
-        given = winner if rule is None else rule(log_posterior)
-        some = slice(None) if rule is None else given >= 0
-        sure = np.abs(odds[:, 0]) if k == 2 else odds.ravel()[first + winner]
+        predicted = winner if rule is None else rule(log_posterior)
+        decided = slice(None) if rule is None else predicted >= 0
+        top_odds = np.abs(odds[:, 0]) if k == 2 else odds.ravel()[first + winner]
+        binned = [np.bincount(bins, values, CONFIDENCE_BINS) for values in (w, w * top, w * is_correct)]
         return cls(
-            confusion=np.bincount((y * k + given)[some], w[some], k * k).reshape(k, k).astype(float),
+            confusion=np.bincount((y * k + predicted)[decided], w[decided], k * k).reshape(k, k).astype(float),
             sum_neg_log=np.asarray((w * loss).sum()),
-            sum_squared_error=np.asarray((w * square).sum()),
-            confidence_bins=np.stack([np.bincount(at, v, CONFIDENCE_BINS) for v in (w, w * top, right)], axis=1),
+            sum_squared_error=np.asarray((w * squared_error).sum()),
+            confidence_bins=np.stack(binned, axis=1),
             ranks=Ranks.from_log_odds(odds, y, weight),
             true_class_rank=np.bincount(true_class_ranks(log_posterior, y, -loss), w, k).astype(float),
-            sample=BootstrapSample.from_rows(y, given, loss, square, weight, odds),
-            correctness_ranks=Ranks.from_log_odds(sure[:, None], (winner == y).astype(np.intp), weight),
-            abstained=np.bincount(y[given < 0], w[given < 0], k).astype(float),
-            sum_cost=np.asarray((w * (given != y if rule is None else rule.cost(y, given))).sum()),
+            sample=BootstrapSample.from_rows(y, predicted, loss, squared_error, weight, odds),
+            correctness_ranks=Ranks.from_log_odds(top_odds[:, None], is_correct.astype(np.intp), weight),
+            abstained=np.bincount(y[predicted < 0], w[predicted < 0], k).astype(float),
+            sum_cost=np.asarray((w * (predicted != y if rule is None else rule.cost(y, predicted))).sum()),
         )
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
+    def __getattr__(self, name: str) -> float:
+        if name not in METRICS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return float(METRICS[name].compute(self))
+
+    def metrics(self) -> dict[str, float]:
+        """Every metric by its name."""
+        return {name: float(metric.compute(self)) for name, metric in METRICS.items()}
+
+    @property
+    def areas(self) -> Floats:
+        """(curve,) areas under the ROC curves of the classes, or of the second of two."""
+        return self.ranks.areas()
+
+    @property
+    def average_precisions(self) -> Floats:
+        """(curve,) areas under the precision-recall curves."""
+        return self.ranks.average_precisions()
+
+    @property
+    def curve_weights(self) -> Floats:
+        """(curve,) weight of the rows of the class of each curve."""
+        return self.class_weights[-self.ranks.n_curves :]
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return len(self.confusion) == 2
+
     def __str__(self) -> str:
         rows = self._metric_rows("_")
         width = max(len(name) for name, _ in rows)
-        return "\n".join(
-            [f"Scores of {formatting.format_count(self.n)}", *(f"{name:{width}}  {v}" for name, v in rows)]
-        )
+        return "\n".join([self._title, *(f"{name:{width}}  {value}" for name, value in rows)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return formatting.render_html_table(
-            f"Scores of {formatting.format_count(self.n)}", [["metric", "value"], *self._metric_rows()]
-        )
+        return formatting.render_html_table(self._title, [["metric", "value"], *self._metric_rows()])
+
+    @property
+    def _title(self) -> str:
+        return f"Scores of {formatting.format_count(self.n)}"
 
     def _metric_rows(self, space: str = " ") -> list[list[str]]:
-        """Every metric as it is printed; the scores have no names of classes."""
+        """Every metric as printed; scores do not know the names of classes."""
         k = len(self.confusion)
-        of = measures.headline_titles(["first class", "second class"] if k == 2 else range(k))
-        return [[measures.metric_title(name, of, space), f"{value:.4f}"] for name, value in self.metrics().items()]
+        titles = headline_titles(["first class", "second class"] if k == 2 else range(k))
+        return [[metric_title(name, titles, space), f"{value:.4f}"] for name, value in self.metrics().items()]
 
     @property
     def n(self) -> float:
@@ -151,11 +187,10 @@ class Scores(ScoreDetails):
 
     @property
     def coverage(self) -> float:
-        """Share of the rows that are decided, and not left open.
+        """Proportion of the rows with a decision.
 
-        >>> scores = Scores.from_log_posterior(
-        ...     np.log([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), rule=DecisionRule(abstain_below=0.8)
-        ... )
+        >>> rule = DecisionRule(abstain_below=0.8)
+        >>> scores = Scores.from_log_posterior(np.log([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), rule=rule)
         >>> scores.coverage, scores.mean_cost, scores.accuracy
         (0.5, 0.0, 1.0)
         """
@@ -163,7 +198,7 @@ class Scores(ScoreDetails):
 
     @property
     def mean_cost(self) -> float:
-        """What a row costs on average; without costs the share of wrong decisions."""
+        """Mean cost of a row; without costs the proportion of wrong decisions."""
         return float(self.sum_cost / self.n)
 
     @property
@@ -172,123 +207,124 @@ class Scores(ScoreDetails):
         return self.confusion.sum(axis=1) + self.abstained
 
     @property
-    def accuracy(self) -> float:
-        """Share of rows whose most probable class is the true one."""
-        return float(measures.accuracy(self.class_counts))
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Accuracy within each true class, averaged over the classes that occur."""
-        return float(measures.balanced_accuracy(self.class_counts))
-
-    @property
-    def precision(self) -> float:
-        """Of the rows given a class the share that is of it: of two classes the second, else the macro average.
-
-        ``by_class`` has that of each class, ``average`` has other averages.
-        """
-        return self._headline("precision")
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall: of two classes that of the second, else the macro average."""
-        return self._headline("f1")
-
-    def _headline(self, name: str) -> float:
-        return float(
-            measures.headline(
-                measures.CLASS_METRICS[name](self.class_counts), self.class_counts, len(self.confusion) == 2
-            )
-        )
-
-    @property
-    def matthews(self) -> float:
-        """Matthews' correlation of true and givenes: 1 where all are right, 0 where they tell nothing."""
-        return float(measures.matthews(self.class_counts))
-
-    def average(self, name: str, method: str = "macro") -> float:
-        """Precision, recall or F1 of all classes: "macro" (alike), "weighted" (by their rows) or "micro" (by rows).
-
-        As in scikit-learn a class that nothing is given has a precision of 0, and one that neither occurs nor is given
-        has no part.
-
-        >>> scores = Scores.from_log_posterior(
-        ...     np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1])
-        ... )
-        >>> [scores.average("precision", how) for how in ("macro", "micro", "weighted")]
-        [0.75, 0.75, 0.875]
-        """
-        if name not in measures.CLASS_METRICS:
-            raise unknown_name_error("metric", name, measures.CLASS_METRICS)
-        return float(measures.average(measures.CLASS_METRICS[name](self.class_counts), self.class_counts, method))
-
-    @property
-    def log_loss(self) -> float:
-        """Mean of -log p(true class): what a surprise costs, in nats.
-
-        It is taken from log p, which does not round to 0 or 1: a row costs as much as the model is wrong, 700 nats if
-        need be. scikit-learn's ``log_loss`` takes p, and clips it to within 2.2e-16 of 0 and 1, so that no row costs
-        more than 36.04; where a model is far too sure its figure is the lower one.
-        """
-        return float(self.sum_neg_log / self.n)
-
-    @property
-    def brier(self) -> float:
-        """Mean squared error of the probabilities; of the second class alone where there are two."""
-        return float(self.sum_squared_error / self.n) / (2 if len(self.confusion) == 2 else 1)
-
-    @property
-    def auc(self) -> float:
-        """P(a row of the class ranks above a row of another); of more than two classes the mean over those that occur.
-
-        Rows are ranked by log-odds, so that probabilities that round to 0 or 1 are no ties; ties count half, and rows
-        count by their weights. Where no probability rounds so, it equals scikit-learn's ``roc_auc_score`` of
-        ``predict_proba``; else that counts such rows as ties, and can differ in the sixth decimal.
-
-        It is exact to a million rows (of more than 16 classes to 16 million rows times classes); beyond, ``auc_error``
-        says how far it can be off. NaN where all rows are of one class.
-        """
-        return self._mean_area(np.ones(len(self.confusion)))
-
-    @property
-    def weighted_auc(self) -> float:
-        """The same, every class weighing as much as its rows; of two classes there is one area, and it is that."""
-        return self._mean_area(self.class_weights)
-
-    def _mean_area(self, weight: Floats) -> float:
-        areas = self.ranks.areas()
-        weight = weight[-len(areas) :]  # of two classes the curve is that of the second
-        there = ~np.isnan(areas)
-        return float(areas[there] @ weight[there] / weight[there].sum()) if there.any() else float("nan")
-
-    @property
-    def average_precision(self) -> float:
-        """The area under the precision-recall curve, by steps (scikit-learn's ``average_precision_score``).
-
-        Of two classes that of the second, of more the mean over those that occur.
-        """
-        found = self.ranks.average_precisions()
-        there = ~np.isnan(found)
-        return float(found[there].mean()) if there.any() else float("nan")
+    def class_counts(self) -> ClassCounts:
+        """Weight of rows by class: correct, true and predicted."""
+        return ClassCounts.from_confusion(self.confusion)
 
     @property
     def auc_error(self) -> float:
-        """The most by which ``auc`` can differ from that of all rows ranked one by one: 0 to a million rows.
+        """Bound on the difference of ``auc`` from that of all rows ranked one by one: 0 up to a million rows.
 
-        Beyond it is below 1e-6 for two classes, and below 5e-7 times the number of classes for more. The difference
+        Beyond, it is below 1e-6 for two classes, and below 5e-7 times the number of classes for more. The difference
         itself is some thousand times smaller.
         """
         return float(self.ranks.area_errors().mean())
 
-    @property
-    def calibration_error(self) -> float:
-        """Expected calibration error: how far stated confidence is from the share that is right, over 15 bins."""
-        weight, stated, right = self.confidence_bins.T
-        return float(np.abs(stated - right).sum() / weight.sum())
+    def average(self, name: str, method: str = "macro") -> float:
+        """Precision, recall or F1 averaged over classes: "macro" (equally), "weighted" (by their rows) or "micro".
 
-    def metrics(self) -> dict[str, float]:
-        """Every metric by its name."""
-        return {name: getattr(self, name) for name in METRICS}
+        As in scikit-learn the precision of a class that is never predicted is 0, and a class that neither occurs nor is
+        predicted does not count.
+
+        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
+        >>> [scores.average("precision", method) for method in ("macro", "micro", "weighted")]
+        [0.75, 0.75, 0.875]
+        """
+        if name not in CLASS_METRICS:
+            raise unknown_name_error("metric", name, CLASS_METRICS)
+        return float(average(CLASS_METRICS[name](self.class_counts), self.class_counts, method))
+
+    def class_scores(self, labels: Sequence[Any] | None = None) -> list[ClassScore]:
+        """Each class against the others: precision, recall, F1, AUC, average precision, lift.
+
+        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
+        >>> [(c.label, c.precision, round(c.recall, 2), c.f1) for c in scores.class_scores(["no", "yes"])]
+        [('no', 0.5, 1.0, 0.6666666666666666), ('yes', 1.0, 0.67, 0.8)]
+        """
+        counts, class_scores = self.class_counts, []
+        columns = [counts.true, counts.predicted, *(metric(counts) for metric in CLASS_METRICS.values())]
+        for c, label in enumerate(self._labels(labels)):
+            bins = self.ranks.class_curve(c)
+            curves = [float(of(bins.other_weight, bins.class_weight)) for of in (roc_area, average_precision)]
+            values = [float(column[c]) for column in columns]
+            figures: list[Any] = [*values, *curves, curve_points.lift_at_fraction(bins)]
+            class_scores.append(ClassScore(label, *figures))
+        return class_scores
+
+    def top_k_accuracy(self, k: int) -> float:
+        """Proportion of rows whose true class is among the ``k`` most probable; of equals the first class comes first.
+
+        >>> Scores.from_log_posterior(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top_k_accuracy(2)
+        0.5
+        """
+        if not (isinstance(k, int | np.integer) and k >= 1):
+            what = f"top: {k!r} is not a valid number of classes"
+            raise InputError(what, value=k, remedy="pass a whole number, at least 1")
+        return float(self.true_class_rank[:k].sum() / self.true_class_rank.sum())
+
+    def curves(
+        self,
+        labels: Sequence[Any] | None = None,
+        *,
+        classes: Iterable[int] | None = None,
+        max_points: int | None = None,
+    ) -> list[Curve]:
+        """ROC, precision-recall, gain, lift and calibration curves of each class, or of the second of two."""
+        names, k = self._labels(labels), len(self.confusion)
+        codes = ((1,) if k == 2 else range(k)) if classes is None else classes
+        each = [curve_points.all_curves(self.ranks.class_curve(c), names[c], max_points) for c in codes]
+        return [curve for group in each for curve in group]
+
+    def thresholds(
+        self, labels: Sequence[Any] | None = None, levels: Sequence[float] = curve_points.THRESHOLDS, *, c: int = -1
+    ) -> list[Threshold]:
+        """Precision, recall and more at thresholds on the probability of a class, by default the last.
+
+        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
+        >>> [(t.threshold, t.precision, round(t.recall, 2)) for t in scores.thresholds(levels=[0.15, 0.65])]
+        [(0.15, 1.0, 1.0), (0.65, 1.0, 0.33)]
+        """
+        names = self._labels(labels)
+        return curve_points.threshold_table(self.ranks.class_curve(c % len(names)), names[c], levels)
+
+    def intervals(self, level: float = 0.95, *, draws: int = N_DRAWS, seed: int = 0) -> Intervals:
+        """Bootstrap intervals of the metrics, by drawing from the scored rows.
+
+        They are about as many other rows, not about a model fitted to other rows. The calibration error has none: draws
+        are always worse calibrated than what they are drawn from. A metric whose bias exceeds its variation, such as the
+        average precision of many classes with few rows, has none either: nan.
+
+        >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
+        >>> low, high = Scores.from_log_posterior(log_posterior, y).intervals()["accuracy"]
+        >>> round(low, 1), round(high, 1)
+        (0.7, 0.9)
+        """
+        with np.errstate(invalid="ignore"):
+            return metric_intervals(self, self.sample.draw_deviations(draws, seed), level)
+
+    def coverage_curve(self, max_points: int | None = None) -> Curve:
+        """Accuracy among the rows with the most confident predictions, from none to all of them.
+
+        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+        >>> curve = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1])).coverage_curve()
+        >>> curve.x.tolist(), curve.y.round(2).tolist(), curve.threshold.round(2).tolist()
+        ([0.25, 0.5, 0.75, 1.0], [1.0, 0.5, 0.67, 0.75], [0.9, 0.8, 0.7, 0.6])
+        """
+        curve = curve_points.coverage_curve(self.correctness_ranks.curve(0))
+        return curve if max_points is None else curve.thin(max_points)
+
+    def calibration(self) -> Calibration:
+        """The probability of the most probable class, in bins, against how often it is right."""
+        weight, confidence, correct = self.confidence_bins.T
+        used = np.flatnonzero(weight)
+        n, edges = weight[used], np.linspace(0.0, 1.0, CONFIDENCE_BINS + 1)
+        return Calibration(confidence[used] / n, correct[used] / n, n, edges, used)
+
+    def _labels(self, labels: Sequence[Any] | None) -> Sequence[Any]:
+        return range(len(self.confusion)) if labels is None else labels
 
 
 def fold_statistics(folds: list[Scores]) -> dict[str, tuple[float, float]]:
@@ -299,8 +335,9 @@ def fold_statistics(folds: list[Scores]) -> dict[str, tuple[float, float]]:
     >>> mean, round(deviation, 3)
     (0.75, 0.354)
     """
-    table = {name: np.array([getattr(fold, name) for fold in folds]) for name in METRICS}
-    return {name: _mean_and_deviation(v[~np.isnan(v)]) for name, v in table.items()}
+    each = [fold.metrics() for fold in folds]
+    table = {name: np.array([metrics[name] for metrics in each]) for name in METRICS}
+    return {name: _mean_and_deviation(values[~np.isnan(values)]) for name, values in table.items()}
 
 
 def _mean_and_deviation(values: Floats) -> tuple[float, float]:
@@ -310,16 +347,15 @@ def _mean_and_deviation(values: Floats) -> tuple[float, float]:
 
 
 def score_class_prior(scores: Scores, proportions: Floats, rule: DecisionRule | None = None) -> Scores:
-    """What the same rows score if every one of them is given the class shares: the baseline to beat.
+    """The scores of the class prior on the same rows: the baseline.
 
-    >>> scores = Scores.from_log_posterior(
-    ...     np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1])
-    ... )
+    >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
+    >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
     >>> baseline = score_class_prior(scores, np.array([0.25, 0.75]))
     >>> baseline.accuracy, round(baseline.log_loss, 4), baseline.auc
     (0.75, 0.5623, 0.5)
     """
     weight = scores.class_weights
-    seen = np.flatnonzero(weight)
+    used = np.flatnonzero(weight)
     with np.errstate(divide="ignore"):  # a class that was counted, and forgotten
-        return Scores.from_log_posterior(np.tile(np.log(proportions), (len(seen), 1)), seen, weight[seen], rule)
+        return Scores.from_log_posterior(np.tile(np.log(proportions), (len(used), 1)), used, weight[used], rule)

@@ -23,7 +23,8 @@ import numpy as np
 from candide.engines.base import Watch, no_progress
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.metrics.scores import LOWER_IS_BETTER, METRICS, Floats, Scores
+from candide.metrics.formulas import METRICS, Floats
+from candide.metrics.scores import LOWER_IS_BETTER, Scores
 from candide.validation.cross_validation import Validation, cross_validate
 
 CONFIDENCE_LEVEL = 0.95  # of all intervals of a metric together

@@ -40,8 +40,7 @@ from candide.engines.reading import ReadOptions
 from candide.engines.scoring import TrueClasses
 from candide.errors import InputError, unknown_name_error
 from candide.kernels import threads
-from candide.metrics.bootstrap import N_DRAWS
-from candide.metrics.fold_bootstrap import resampled_intervals
+from candide.metrics.bootstrap import N_DRAWS, resampled_intervals
 from candide.metrics.formulas import headline_titles, metric_title
 from candide.metrics.scores import Scores, fold_statistics
 from candide.model.counts import ModelCounts

@@ -19,11 +19,11 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.decisions.thresholds import ThresholdChoice
+from candide.metrics.bootstrap import MIN_FOLDS, resampled_intervals
 from candide.metrics.calibration import Calibration
 from candide.metrics.curves import MAX_POINTS, Curve, Threshold
-from candide.metrics.fold_bootstrap import MIN_FOLDS, resampled_intervals
-from candide.metrics.formulas import AVERAGES, CLASS_METRICS, headline_titles, metric_title
-from candide.metrics.scores import METRICS, ClassScore, Scores, fold_statistics, score_class_prior
+from candide.metrics.formulas import AVERAGES, CLASS_METRICS, METRICS, headline_titles, metric_title
+from candide.metrics.scores import ClassScore, Scores, fold_statistics, score_class_prior
 from candide.model.feature_selection import overstated_columns
 from candide.model.fitted import FittedModel
 from candide.model.policy import parse_class_proportions
@@ -258,7 +258,7 @@ def _metric_summaries(
             *intervals.get(name, (_UNKNOWN, _UNKNOWN)),
             classes.get(name, ""),
         )
-        for name, meaning in METRICS.items()
+        for name, meaning in ((name, metric.meaning) for name, metric in METRICS.items())
     }
 
 

@@ -1,1 +1,0 @@
-"""Move modules and rename symbols, members and parameters across the whole repository."""
