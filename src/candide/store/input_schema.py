@@ -16,13 +16,7 @@ from candide.data.temporal import in_time
 from candide.data.text_formats import TextFormat
 from candide.data.value_identity import format_plain_value
 from candide.engines.batches import iterate_columns
-from candide.errors import ModelFileError
-from candide.events import resolve_event
 from candide.model.fitted import FittedModel
-from candide.model.plan import Plan, PlanPart
-from candide.store.values import unpack_text_formats
-
-_EVENT_BY_TYPE = {"number": "gaussian", "level": "categorical", "text": "text"}
 
 
 @dataclass(frozen=True)
@@ -49,32 +43,6 @@ class InputSchema:
     @property
     def number_columns(self) -> list[str]:
         return [name for name, kind in self.column_types.items() if kind == "number"]
-
-    @property
-    def plan(self) -> Plan:
-        """A plan that reads the columns as that of the model does, and knows none of their levels."""
-        names = {kind: tuple(n for n, one in self.column_types.items() if one == kind) for kind in _EVENT_BY_TYPE}
-        parts = [
-            PlanPart(resolve_event(_EVENT_BY_TYPE[kind]), names[kind]) for kind in ("number", "level") if names[kind]
-        ]
-        parts += [PlanPart(resolve_event(_EVENT_BY_TYPE["text"]), (name,)) for name in names["text"]]
-        return Plan(tuple(self.column_types), tuple(parts))
-
-    @classmethod
-    def from_dict(cls, facts: Any) -> "InputSchema":
-        """From what another program says, which may be anything: an error where it is not this."""
-        try:
-            kinds = {str(one["name"]): one["kind"] for one in facts["columns"]}
-            if not set(kinds.values()) <= _EVENT_BY_TYPE.keys():
-                raise ValueError
-            target = None if facts["target"] is None else str(facts["target"])
-            temporal = {str(name): kind for name, kind in facts.get("temporal", {}).items()}
-            if not set(temporal.values()) <= {"date", "time"}:
-                raise ValueError
-            na, formats = tuple(map(str, facts["missing"])), unpack_text_formats(facts["text_formats"])
-            return cls(kinds, target, na, formats, temporal)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise ModelFileError("this is no description of the columns of a model") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as plain values."""
