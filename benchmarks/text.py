@@ -175,7 +175,8 @@ def _stream(quick: bool) -> list[list[str]]:
     for i in range(1, batches):
         model.partial_fit(pools[i % 4], y)
     took = time.perf_counter() - start
-    name = f"the same, and their pairs, with learned weights ({model.fitted_.term_weights.training_summary(model.counts_.n_rows)})"
+    summary = model.fitted_.term_weights.training_summary(model.counts_.n_rows)
+    name = f"the same, and their pairs, with learned weights ({summary})"
     return [*lines, _line(name, tokens / took / 1e6, high_water() - before, 0.0, "constant memory")]
 
 

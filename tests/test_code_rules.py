@@ -1,4 +1,4 @@
-"""Rules of the source: no checks of concrete types or names, no logic in packages, small modules, unique class names."""
+"""Source rules: no checks of concrete types or names, no logic in packages, small modules, unique class names."""
 
 import ast
 import textwrap

@@ -21,8 +21,8 @@ from typing import Any
 class CandideError(Exception):
     """Anything Candide raises on purpose.
 
-    ``column``, ``row`` and ``value`` locate the problem, ``remedy`` is what to do; None where not applicable. The text is
-    made of them: the place, what is wrong, the remedy.
+    ``column``, ``row`` and ``value`` locate the problem, ``remedy`` is what to do; None where not applicable. The
+    message combines them: the place, what is wrong, the remedy.
     """
 
     def __init__(self, problem: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):

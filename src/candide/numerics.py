@@ -2,7 +2,8 @@
 
 >>> float(log_rising_factorial(3.0, 2.0)), float(np.log(3.0 * 4.0))  # 3 * 4, the rising factorial
 (2.4849066497880004, 2.4849066497880004)
->>> log_rising_factorial(1e12, 0.5).round(9).item(), round(np.log(1e6).item(), 9)  # a difference of two numbers near 2.7e13
+>>> # A difference of two numbers near 2.7e13.
+>>> log_rising_factorial(1e12, 0.5).round(9).item(), round(np.log(1e6).item(), 9)
 (13.815510558, 13.815510558)
 """
 

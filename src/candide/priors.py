@@ -99,10 +99,10 @@ class Dirichlet(Prior):
 class PooledDirichlet(Prior):
     """On the probabilities of levels: each class's table is centred on the pooled proportions of all classes.
 
-    The pooled proportions have ``alpha`` pseudo-counts of each level. The counts decide how close the tables lie to them:
-    where classes differ little, or levels are rare, a class has the pooled proportions. So a column of very many levels
-    without association with the class contributes nothing, and its evidence is at most 0 on average. The mode is taken
-    in the log-probabilities, where it is the mean: no level gets probability 0.
+    The pooled proportions have ``alpha`` pseudo-counts of each level. The counts decide how close the tables lie to
+    them: where classes differ little, or levels are rare, a class has the pooled proportions. So a column of very many
+    levels without association with the class contributes nothing, and its evidence is at most 0 on average. The mode is
+    taken in the log-probabilities, where it is the mean: no level gets probability 0.
 
     >>> from candide.events import Categorical
     >>> from candide.tally import LevelTally

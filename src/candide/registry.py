@@ -1,8 +1,8 @@
 """Registries: classes and modules by name, each imported at its first use.
 
-They are closed: what a user or a file names is looked up here, and nothing else is ever imported. A program that loads
-a model pays for the classes in the model; all distributions, event models and tally kinds take as long to import as a small
-model takes to load.
+They are closed: names given by a user or a file are looked up here, and nothing else is ever imported. Loading a model
+imports only the classes in the model; importing all distributions, event models and tally kinds takes as long as
+loading a small model.
 
 >>> kinds = Registry("candide.tally", {"moments": "Moments", "levels": "LevelTally"})
 >>> kinds["levels"].__name__, "os" in kinds, list(kinds), kinds.name_of(kinds.get_class("Moments"))

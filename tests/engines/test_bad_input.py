@@ -196,7 +196,8 @@ from candide.operations.fit import fit_model
 fitted = fit_model({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-cd.predict_table(fitted, "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)", out={str(tmp_path / "out.csv")!r})
+query = "SELECT i % 60 AS age, 'cook' AS job FROM range(300000) t(i)"
+cd.predict_table(fitted, query, out={str(tmp_path / "out.csv")!r})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1

@@ -20,7 +20,11 @@ FULL = Gaussian(covariance="full")
 
 MODELS = {
     "text as a table": (cd.NaiveBayes({"text": "text"}), {"text": TEXTS}, SAID),
-    "text under a prior of the model": (cd.NaiveBayes({"text": "text"}, param_priors=Dirichlet(0.1)), {"text": TEXTS}, SAID),
+    "text under a prior of the model": (
+        cd.NaiveBayes({"text": "text"}, param_priors=Dirichlet(0.1)),
+        {"text": TEXTS},
+        SAID,
+    ),
     "characters": (cd.TextNB(analyzer="char_wb", weights=None), TEXTS, SAID),
     "text under an own prior": (cd.NaiveBayes({"text": Text(prior=Jeffreys())}), {"text": TEXTS}, SAID),
     "text, chosen": (cd.NaiveBayes({"text": "text"}, select=1), {"text": TEXTS}, SAID),

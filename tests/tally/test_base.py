@@ -264,7 +264,7 @@ def assert_sound(tally, spec):
         assert spec.encodings[0].signed or (tally.total >= tally.documents * (1 - 1e-9)).all()
 
 
-# The properties -----------------------------------------------------------------------------------------------------------
+# The properties -------------------------------------------------------------------------------------------------------
 
 
 @every_encoding

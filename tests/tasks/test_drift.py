@@ -74,7 +74,8 @@ def test_few_rows_are_tested_exactly():
 
 def test_p_values_of_levels_are_even_where_nothing_moved():
     rng = np.random.default_rng(0)
-    p = [pooled_levels_test(np.stack([rng.multinomial(n, [0.6, 0.3, 0.07, 0.02, 0.01]) for n in (800, 300)]).astype(float))[0]
+    proportions = [0.6, 0.3, 0.07, 0.02, 0.01]
+    p = [pooled_levels_test(np.stack([rng.multinomial(n, proportions) for n in (800, 300)]).astype(float))[0]
          for _ in range(1000)]  # fmt: skip
     for level in (0.01, 0.05, 0.2):
         assert np.mean(np.array(p) < level) == pytest.approx(level, abs=3.5 * np.sqrt(level * (1 - level) / 1000))

@@ -215,8 +215,8 @@ def cross_validate(
     """Cross-validate without refitting: count the folds in one pass over a source, score them in another.
 
     The training counts of a fold are the sum of the others, and levels that only the fold has are unknown to its model,
-    so the scores are those of refitting. Bins, terms and weights of a BayesClassifier come from the other folds too; the
-    grids of numbers, which do not depend on labels, are learned once.
+    so the scores equal those of refitting. Bins, terms and weights of a BayesClassifier come from the other folds too;
+    the grids of numbers, which do not depend on labels, are learned once.
 
     With ``fold_by``, a column, rows of equal value are in the same fold, and the column is not a feature.
     ``at_precision`` or ``at_recall`` selects the threshold of the model of all rows, ``Validation.threshold``. Other

@@ -28,8 +28,8 @@ def predict_table(
     """Score a source in a stream: into a file, returning the number of rows, or into an Arrow table.
 
     The columns are those to ``keep`` (``"all"`` for all), then ``prediction``, ``p_<class>`` of every class, and
-    ``log_density``. ``policy`` replaces that of the model; where it abstains the prediction is missing. ``intervals`` is
-    a level such as 0.95: credible intervals of the probabilities, of a naive Bayes model.
+    ``log_density``. ``policy`` replaces that of the model; where it abstains, the prediction is missing. ``intervals``
+    is a level such as 0.95: it adds credible intervals of the probabilities (naive Bayes models only).
     """
     from candide.engines import predictions
 
@@ -159,8 +159,8 @@ def reweight_model(
 ) -> "UpdateResult":
     """Learn the weights of a model's terms again, from rows that it has counted, against its current counts.
 
-    A sample of at most ``sample_rows`` is drawn by ``seed``. Each row is left out of the counts while it is used, unless
-    ``rows_are_new``. Rows that cannot have been counted are an error.
+    A sample of at most ``sample_rows`` is drawn with ``seed``. Each row is left out of the counts while it is used,
+    unless ``rows_are_new``. Rows that cannot have been counted are an error.
     """
     from candide.store import update
 

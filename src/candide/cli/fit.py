@@ -213,8 +213,8 @@ def sql() -> None:
 def count(sample: str, target: str, output: str | None, table: str, **options: Any) -> None:
     """Print a query that counts a table in any database, for you to run there.
 
-    SAMPLE has some rows of the table, from which the handling of each column is decided. Save the result of the query as
-    a CSV; `candide fit --from-counts` makes the model from it, without a row having left the database.
+    SAMPLE holds some rows of the table; they determine how each column is handled. Save the result of the query as a
+    CSV; `candide fit --from-counts` makes the model from it. No row leaves the database.
 
     Example: `candide sql count sample.csv --target class --table shop.orders --dialect snowflake`
     """

@@ -56,7 +56,7 @@ def serve(
     name: str | None,
     quiet: bool,
 ) -> None:
-    """Serve a model over HTTP: predict and explain rows, as JSON, CSV or Arrow, also with MLflow's and Triton's clients.
+    """Serve a model over HTTP: predict and explain rows as JSON, CSV or Arrow, also with MLflow and Triton clients.
 
     `/docs` lists the endpoints. Every request logs a line of JSON on standard error, without any of its values. SIGTERM
     stops the server once open requests are answered. With --learn it counts rows in and out; they are on disk before a

@@ -91,7 +91,7 @@ def forget(model: str, data: str, output: str | None, as_json: bool, **options: 
 def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_json: bool) -> None:
     """Add models: the sum is the model of all their rows. Classes and levels are united.
 
-    Only models with the same bins and terms add. Naive Bayes models of the same columns do. A weighted model selects its
+    Models must have the same bins and terms. Naive Bayes models of the same columns do. A weighted model selects its
     bins and terms from its rows, so fit the first one, and the others like it:
     `candide fit south.csv -t COLUMN --like north.candide -o south.candide`.
 

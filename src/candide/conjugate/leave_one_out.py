@@ -6,7 +6,7 @@ that carries leading axes along gives one distribution a row.
 >>> from candide.tally import Sums
 >>> whole = Sums(n=np.array([[2.0], [1.0]]), total=np.array([[5.0], [7.0]]), log_factorial=np.zeros((2, 1)))
 >>> rows = Sums(n=np.ones((2, 1)), total=np.array([[3.0], [7.0]]), log_factorial=np.zeros((2, 1)))
->>> tally_without_each(whole, rows, np.array([0, 1])).total[:, :, 0].tolist()  # without the 3 of class 0, the 7 of class 1
+>>> tally_without_each(whole, rows, np.array([0, 1])).total[:, :, 0].tolist()  # without 3 in class 0, 7 in class 1
 [[2.0, 7.0], [5.0, 0.0]]
 """
 

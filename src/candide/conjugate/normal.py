@@ -87,8 +87,8 @@ def is_flat(tally: Moments, groups: VarianceGroups | None = None) -> NDArray[np.
 def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Moments, NDArray[np.bool_]]:
     """Give every class the pooled tally in columns that do not vary, with a spread of the mean's size; and which.
 
-    Such a column carries no information; with one distribution for all classes it has no effect. A prior with a mean and
-    a scale of its own needs no such help, nor do columns whose variance is made ``wide`` in another way.
+    Such a column carries no information; with one distribution for all classes it has no effect. Not needed with a
+    prior that has its own mean and scale, nor for columns whose variance is made ``wide`` in another way.
     """
     pooled = tally.pool()
     flat = is_flat(pooled) & ~np.asarray(wide)

@@ -5,13 +5,13 @@ that with s pseudo-rows of the pooled proportions
 
     p(level given class) = (n + s q) / (n_class + s)
 
-The concentration s is unknown: a grid of values is averaged over, and the point s = infinity, where all classes have the
+The concentration s is unknown and averaged over a grid of values. The point s = infinity, where all classes have the
 same proportions, has half of the prior mass. So a level seen a few times has its pooled proportion in every class.
 
-The probability of the counts (``log_odds``) is a Dirichlet-multinomial. Where all classes have the same proportions, the
-mean of its odds against that model is 1, so their log is at most 0 on average (Jensen): a column without association
-to the class shows none, however many levels it has. The weight of each s in the estimate is its leave-one-out
-likelihood, class by class: the counts determine q too, and a large class most of it.
+The probability of the counts (``log_odds``) is a Dirichlet-multinomial. Where all classes have the same proportions,
+the mean of its odds against that model is 1, so their log is at most 0 on average (Jensen): a column without
+association to the class shows none, however many levels it has. The weight of each s in the estimate is its
+leave-one-out likelihood, class by class: the counts determine q too, and a large class most of it.
 
 The grid is over s / (rows + pseudo-rows), so that leaving a row out changes the prior of its own level alone, and is
 exact.

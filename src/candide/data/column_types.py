@@ -211,7 +211,8 @@ def _infer_numbers(name: Name, values: NDArray) -> ColumnSchema:
 def is_certain(column: ColumnSchema, values: Any) -> bool:
     """Whether a column stays of this kind, whatever numbers or dates follow its first values.
 
-    >>> [is_certain(infer_column("a", x), x) for x in (np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0]))]
+    >>> columns = np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    >>> [is_certain(infer_column("a", x), x) for x in columns]
     [True, False, False]
     """
     if column.kind == "date":

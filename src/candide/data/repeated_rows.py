@@ -15,7 +15,8 @@ one draw.
 >>> copies = np.repeat(sizes, 3, axis=0)
 >>> DistinctRows.from_columns(list(copies.T), np.zeros(150, np.intp)).draws.tolist() == [1.0] * 50
 True
->>> weighted = DistinctRows.from_columns(list(sizes.T), np.zeros(50, np.intp), np.full(50, 3.0))  # a weight of 3 is three copies
+>>> weights = np.full(50, 3.0)  # a weight of 3 is three copies
+>>> weighted = DistinctRows.from_columns(list(sizes.T), np.zeros(50, np.intp), weights)
 >>> weighted.frequency.tolist() == [3.0] * 50, weighted.draws.tolist() == [1.0] * 50
 (True, True)
 """
@@ -99,8 +100,9 @@ class DistinctRows:
         The weight of a draw in the mean of the rows (Kish), in which no draw counts for more than some times the mean
         of the draws: a few heavy rows do not make all others next to nothing.
 
-        >>> DistinctRows.from_columns([np.array([0.1, 0.7, 0.7, 0.7, 0.7]), np.arange(5) > 0], np.array([0, 1, 1, 1, 1]),
-        ...     np.array([0.5, 1.0, 1.0, 1.0, 1.0])).weight_per_draw_by_class(3).tolist()
+        >>> columns = [np.array([0.1, 0.7, 0.7, 0.7, 0.7]), np.arange(5) > 0]
+        >>> y, weight = np.array([0, 1, 1, 1, 1]), np.array([0.5, 1.0, 1.0, 1.0, 1.0])
+        >>> DistinctRows.from_columns(columns, y, weight).weight_per_draw_by_class(3).tolist()
         [1.0, 1.0, 1.0]
         """
         n, draws = (np.bincount(self.y, one, n_classes) for one in (self.frequency, self.draws))

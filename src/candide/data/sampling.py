@@ -153,7 +153,7 @@ def draw_table_rows(
     fold: Codes | None = None,
     whole: bool = True,
 ) -> SampledRows:
-    """Draw at most ``most`` rows of a table in memory; ``whole``: it is not itself a sample, so frequencies are true."""
+    """Draw at most ``most`` rows of a table in memory; ``whole``: it is not itself a sample; frequencies are exact."""
     columns = {name: _column(table, name) for name in table.names}
     hashes = hash_rows(columns, len(y))
     identity = identities(hashes, hash_column(labels.array)[y], fold)

@@ -72,7 +72,7 @@ def is_temporal_type(type_name: str, kind: str) -> bool:
 def temporal_kind_of(type_name: str) -> str:
     """ "date" or "time" (of day, or a duration) for the name of a type in any engine; "" for other types.
 
-    >>> temporal_kind_of("TIMESTAMP WITH TIME ZONE"), temporal_kind_of("interval day to second"), temporal_kind_of("INT")
+    >>> tuple(temporal_kind_of(name) for name in ("TIMESTAMP WITH TIME ZONE", "interval day to second", "INT"))
     ('date', 'time', '')
     """
     lower = type_name.lower()

@@ -1,7 +1,7 @@
 """Re-estimate the class prior of a model from unlabelled rows.
 
 The class proportions under which new rows are most probable are found by EM from the model's probabilities alone
-(Saerens, Latinne and Decaestecker, 2002). This assumes that p(x | class) has not changed, and that the probabilities are
+(Saerens, Latinne and Decaestecker, 2002). This assumes that p(x | class) has not changed and that the probabilities are
 calibrated on rows like the training rows: those of a weighted model are, those of naive Bayes are often too confident.
 """
 

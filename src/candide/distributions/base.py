@@ -229,7 +229,7 @@ class Distribution(PickledWithoutCaches, ABC):
         return None
 
     def arrays(self) -> dict[str, NDArray]:
-        """The whole state except what is in the plan: arrays of float64, int64, int32 or bytes with at most two axes."""
+        """The state except what is in the plan: arrays of float64, int64, int32 or bytes with at most two axes."""
         self._refuse("cannot be saved without its counts", "save the model with detail='tally'")
 
     @classmethod

@@ -39,7 +39,7 @@ class Binned(Categorical):
         return LevelScores(self.table, self.offsets, self.bins)
 
     def to_export_dict(self) -> dict[str, Any]:
-        """One row of the table for each bin, that of its first cell: cells of a bin differ by a constant over classes."""
+        """One table row for each bin, that of its first cell: cells of a bin differ by a constant over classes."""
         each = [np.flatnonzero(np.diff(bins, prepend=-1)) for bins in np.split(self.bins, self.offsets[1:-1])]
         first = [start + own for start, own in zip(self.offsets, each, strict=False)]
         offsets = np.concatenate([[0], np.cumsum([len(own) for own in first], dtype=np.intp)])

@@ -178,5 +178,8 @@ class Categorical(Distribution):
 
 
 def zero_if_impossible(log_prob: Floats) -> Floats:
-    """(feature, class) log-probabilities, and 0 where all classes have -inf: what is the same in all classes does not distinguish them."""
+    """(feature, class) log-probabilities, and 0 where all classes have -inf.
+
+    A value that is equally impossible in all classes does not distinguish them.
+    """
     return np.where(np.isneginf(log_prob).all(axis=-1, keepdims=True), 0.0, log_prob)

@@ -1,4 +1,6 @@
-"""Density: any elementwise log-density, with its parameters per (class, feature): the distribution of a user-defined event model.
+"""Density: the distribution of a user-defined event model.
+
+It takes any elementwise log-density, with its parameters per (class, feature).
 
 >>> example = Density(lambda x, rate: np.log(rate) - rate * x, {"rate": np.array([[1.0], [2.0]])})
 >>> example.log_prob(np.array([[3.0], [np.nan]])).round(3).tolist()

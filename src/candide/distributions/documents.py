@@ -156,7 +156,7 @@ class DocumentDistribution(Distribution):
         return np.ones(len(starts) - 1)
 
     def token_probabilities(self, token_indices: Codes) -> Floats | None:
-        """(token, class) the probability that the next token is one of these; None where scores are not probabilities."""
+        """(token, class) the probability that the next token is this one; None where scores are not probabilities."""
         return None
 
     def token_rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:

@@ -1,4 +1,4 @@
-"""Multivariate t: the posterior predictive of a multivariate normal, with tails that are heavier the fewer rows there are.
+"""Multivariate t: the posterior predictive of a multivariate normal. The fewer the rows, the heavier its tails.
 
 >>> example = MultivariateT(np.array([3.0]), np.zeros((1, 2)), np.eye(2)[None])
 >>> example.log_prob(np.array([[0.0, 0.0], [1.0, np.nan]])).round(4).ravel().tolist()

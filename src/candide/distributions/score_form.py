@@ -1,9 +1,9 @@
-"""Forms: the score of a block as a polynomial of what is read from its columns, for linear and quadratic models.
+"""Forms: the score of a block as a polynomial of inputs read from its columns, for linear and quadratic models.
 
 A distribution gives a :class:`Polynomial` (of degree one or two), a :class:`Lookup` (a number for each level), a
-:class:`PerTokenForm` (a number for each token of a document), or an :class:`UnavailableForm` with the reason why it has none.
-``contributions`` evaluates it, but for what is the same in every class. A missing value contributes 0; an impossible
-value, such as a negative waiting time, is -inf in all classes.
+:class:`PerTokenForm` (a number for each token of a document), or an :class:`UnavailableForm` with the reason.
+``contributions`` evaluates it, except for parts that are the same in every class. A missing value contributes 0; an
+impossible value, such as a negative waiting time, is -inf in all classes.
 
 >>> form = Polynomial(constant=np.array([[0.0], [-3.0]]), weight=np.array([[0.0], [2.0]]))
 >>> form.degree, form.names(["height"], ()), form.contributions(np.array([[1.5], [np.nan]]))[:, :, 0].tolist()

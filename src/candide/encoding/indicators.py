@@ -1,8 +1,10 @@
-"""Indicators: whether a value is one level, or another: numbers for the levels of a column.
+"""Indicators: numbers for the levels of a column, each of them whether a value is a given level.
 
-Each is 0 in the mean, with a deviation of 1, in the column that was learned from. An absent value is 0 in all of them.
+Each has mean 0 and standard deviation 1 in the training column. A missing value is 0 in all of them.
 
->>> jobs = Indicators.from_column(["cook", "smith", "smith", "smith"], max_levels=60)  # 1 - 0.25 and 0 - 0.25, over their deviation
+Here 1 - 0.25 and 0 - 0.25 are divided by their standard deviation:
+
+>>> jobs = Indicators.from_column(["cook", "smith", "smith", "smith"], max_levels=60)
 >>> jobs.levels, jobs.read(["cook", "smith", None]).round(2).tolist()
 (('cook',), [[1.73], [-0.58], [0.0]])
 """

@@ -229,7 +229,7 @@ class BayesClassifier(WeightedClassifier):
         return {name: value for name, value in super()._record_params(plan).items() if name != "like"}
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy with the same parameters; ``like`` is not cloned, because a clone of it would be unfitted."""
+        """An unfitted copy with the same parameters; ``like`` is not cloned, as a clone of it would be unfitted."""
         from sklearn.base import _clone_parametrized
 
         if getattr(self, "like", None) is None:

@@ -284,8 +284,8 @@ class GaussianBayes(NaiveBayes):
     class_prior, estimate, param_priors : as in NaiveBayes
         With ``estimate="predictive"`` classes are multivariate t. The default prior expects the variances within
         classes, with the weight of about one row, in any units: a singular covariance, a constant column or fewer rows
-        than columns are no problem. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
-        LinearDiscriminantAnalysis ("tied"); ``param_priors="unbiased"`` with it divides by n - 1, or n - k, instead of n.
+        than columns are allowed. ``estimate="mle"`` equals scikit-learn's QuadraticDiscriminantAnalysis ("full") and
+        LinearDiscriminantAnalysis ("tied"); with ``param_priors="unbiased"`` it divides by n - 1, or n - k, not by n.
 
     Notes
     -----

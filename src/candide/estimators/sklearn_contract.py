@@ -1,7 +1,7 @@
 """scikit-learn's estimator contract, without importing scikit-learn before it is needed.
 
 scikit-learn requires methods, not a base class: ``get_params`` and ``set_params`` follow its conventions; tags, scores,
-metadata routing and the HTML view are delegated to it when they are first used. Locks serialise changes of an estimator.
+metadata routing and the HTML view are delegated to it on first use. Locks serialise changes of an estimator.
 """
 
 import inspect

@@ -73,7 +73,8 @@ class EventModel:
     True
     >>> event.sample_size(tally).ravel().tolist(), event.comparison_family is event
     ([2.0, 1.0], True)
-    >>> event.settle_columns(tally, ()), event.moments_from_levels(tally, (), [0]), event.max_levels  # the counts do not decide what it is
+    >>> # The counts do not change this event model.
+    >>> event.settle_columns(tally, ()), event.moments_from_levels(tally, (), [0]), event.max_levels
     (None, None, None)
     >>> event.freeze_structure(tally) is event, event.prepare_comparison(tally, tally, ())[0] is event
     (True, True)
@@ -210,7 +211,7 @@ class EventModel:
         >>> import numpy as np
         >>> from candide.events import Categorical
         >>> from candide.tally import LevelTally
-        >>> tally = LevelTally(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # of three levels, and of two
+        >>> tally = LevelTally(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # three levels, two levels
         >>> Categorical().free_parameters(tally, 2).tolist()
         [1.0, 1.0]
         """

@@ -48,7 +48,7 @@ class RateEvent(EventModel):
         return gamma_parameters(prior, self._default_prior, *pooled, default_rate=self._pooled_rate)
 
     def _posterior_draws(self, tally: Sums, rng: "np.random.Generator") -> Floats:
-        """Rates drawn from the posterior under Jeffreys' prior, or where a class shows nothing under the model's own."""
+        """Draw rates from the posterior under Jeffreys' prior; for a class without data, under the model's prior."""
         events, exposure = self._events_and_exposure(tally)
         shape, rate = self._gamma_parameters(self._resolve(None), tally)
         seen = (tally.n > 0) & (exposure > 0)

@@ -142,8 +142,8 @@ class Text(EventModel):
             return token_estimates.multinomial_scores(counted, extra)
         if extra <= 0:
             raise InputError(
-                f"Text(model={self.model!r}) gives a token that is unseen in a class no chance with estimate={how!r} and "
-                f"{prior!r}; use estimate='mean', or a larger alpha"
+                f"Text(model={self.model!r}) gives a token that is unseen in a class no chance with estimate={how!r} "
+                f"and {prior!r}; use estimate='mean', or a larger alpha"
             )
         if self.model == "complement":
             return token_estimates.complement_scores(counted, extra, self.norm)
@@ -239,12 +239,12 @@ class Text(EventModel):
         return token_estimates.WeightedTokenCounts(tally, self.tokens, factor)
 
 
-# With token weights: pairs of words may mean more than their words; repeats count less than first occurrences; a pair
-# in one document only tells nothing of others, and there is no end of such pairs, while such a word counts as other rare
-# words do; and Jeffreys' half shrinks counts towards uniform.
+# With token weights: pairs of words can be informative beyond their words; repeats count less than first occurrences.
+# Pairs in one document only are dropped: they are very many and do not generalise. Such words are counted together with
+# other rare words. Jeffreys' prior (alpha 0.5) shrinks counts towards uniform.
 DEFAULT_TEXT = Text(ngrams=(1, 2), sublinear=True, min_documents=None, prior=Dirichlet(0.5), choose_weighting=None)
 # Runs of characters besides words: for names, languages without spaces, and misspellings. Up to four, as long as words
-# of Chinese or Japanese; longer runs are mostly whole words. Those in one document are left out: there is no end of them.
+# of Chinese or Japanese; longer runs are mostly whole words. Those in one document are dropped: they are very many.
 CHARACTER_TEXT = Text(
     analyzer="char_wb", ngrams=(1, 4), sublinear=True, min_documents=None, prior=Dirichlet(0.5), is_auxiliary=True
 )

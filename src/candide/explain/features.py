@@ -1,8 +1,9 @@
 """Feature scores: how strongly each column is associated with the class, from the tallies alone.
 
 Three measures: *evidence* is the log Bayes factor of one distribution per class against one for all classes; below zero
-the column is better described without the class. Per row it is capped at the entropy of the classes. *Information* is the
-mutual information of the column and the class in the counts, which is never negative. The third is the classical *test*.
+the column is better described without the class. Per row it is capped at the entropy of the classes. *Information* is
+the mutual information of the column and the class in the counts, which is never negative. The third is the classical
+*test*.
 
 >>> from candide.demo import garden
 >>> print(score_features(garden())[:3])
@@ -32,7 +33,7 @@ _MAX_PRINTED = 20  # scores printed before "and more"
 
 @dataclass(frozen=True)
 class FeatureScore:
-    """The association of a column, or of columns modelled together, with the class. None where a measure is not defined."""
+    """Association of a column, or of columns modelled together, with the class. Undefined measures are None."""
 
     column: Name | tuple[Name, ...]
     event: str

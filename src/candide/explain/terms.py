@@ -1,10 +1,10 @@
 """Terms of a weighted model: their weights, and how much each moves the score of a row. From the counts alone.
 
-The *importance* of a term is its mean absolute contribution to the log-odds: the mean over the rows counted, and over two
-different classes drawn by their proportions, of the difference of its weighted score between the two. A missing value
-counts as 0. For levels, bins and cells the counts give the number of rows in each; for other distributions the rows are
-drawn from the distribution with a fixed seed. A column whose values are not associated with the class, and so left with
-one bin, has no term of its own: it is listed in ``inactive``.
+The *importance* of a term is its mean absolute contribution to the log-odds: the mean over the rows counted, and over
+two different classes drawn by their proportions, of the difference of its weighted score between the two. A missing
+value counts as 0. For levels, bins and cells the counts give the number of rows in each; for other distributions the
+rows are drawn from the distribution with a fixed seed. A column whose values are not associated with the class, and so
+left with one bin, has no term of its own: it is listed in ``inactive``.
 
 >>> from candide.demo import garden
 >>> plain = list_terms(FittedModel(garden()))

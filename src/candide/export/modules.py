@@ -75,14 +75,16 @@ def _is_candide_import(node: ast.stmt) -> bool:
 
 def to_python(fitted: FittedModel) -> str:
     """The text of a module with ``score(row)``; run by itself it scores a CSV file."""
-    return f"# {EXPORT_MARKER}\n\n{join_scorer('py', ('json',))}{_PYTHON_FOOTER.format(parameters=pack_json(export_parameters(fitted)))}"
+    footer = _PYTHON_FOOTER.format(parameters=pack_json(export_parameters(fitted)))
+    return f"# {EXPORT_MARKER}\n\n{join_scorer('py', ('json',))}{footer}"
 
 
 def to_javascript(fitted: FittedModel) -> str:
     """The text of a module whose default export is the model: ``model.score(row)``."""
     found = export_parameters(fitted)
     check_javascript(found)
-    return f"// {EXPORT_MARKER}\n\n{scorer_source()}{_JAVASCRIPT_FOOTER.format(parameters=pack_json(quote_wide_integers(found)))}"
+    footer = _JAVASCRIPT_FOOTER.format(parameters=pack_json(quote_wide_integers(found)))
+    return f"// {EXPORT_MARKER}\n\n{scorer_source()}{footer}"
 
 
 def scorer_source() -> str:

@@ -2,9 +2,9 @@
 
 Distributions and encodings describe themselves (``to_export_dict``); here they are put together, with names, levels and
 encodings once each. Numbers are those of the model to the last bit; infinities and NaN are strings, as JSON has none.
-:func:`pack_json` writes a long list of numbers as the base64 of its doubles where that is shorter: a double takes eleven
-letters, its decimals up to twenty. The text can stand in a script of a web page: it has no ``<``, ``>`` or ``&``, and is
-ASCII.
+:func:`pack_json` writes a long list of numbers as the base64 of its doubles where that is shorter: a double takes
+eleven characters, its decimals up to twenty. The text is ASCII without ``<``, ``>`` or ``&``, so it can be embedded in
+a script of a web page.
 
 >>> from candide.demo import garden
 >>> found = export_parameters(FittedModel(garden()))

@@ -234,9 +234,9 @@ def add_discriminant(
 ) -> None:
     """out[r, c] += weight times the score of class c by the squared distance q of root z[r] and centres[c].
 
-    ``roots`` is one lower triangular matrix for all classes, or one for each. ``params`` has, each (class,): rows, peak,
-    fall and factor; the log of the density is peak - fall q, or where it is ``heavy`` peak - fall log1p(factor q). What
-    is added is the log of that density, mixed with that of any class once in rows + 1.
+    ``roots`` is one lower triangular matrix for all classes, or one for each. ``params`` has, each (class,): rows,
+    peak, fall and factor. The log of the density is peak - fall q, or if ``heavy`` peak - fall log1p(factor q). What is
+    added is the log of that density, mixed with that of any class once in rows + 1.
     """
     rows, peak, fall, factor = params
     each = zip(np.broadcast_to(roots, (len(centres), *roots.shape[1:])), centres, strict=True)
@@ -302,9 +302,9 @@ def first_largest(joint: Floats, otherwise: int, out: Codes) -> None:
     out[~possible.any(axis=1)] = otherwise
 
 
-# Words with weights of their own. A word's score of class c is ``table[word, c]``, and ``own`` more for its document's own
-# class, since the document is left out of its counts. Documents are rows in CSR, ``x`` the counts of their words. Tables
-# are padded with zeros behind the classes.
+# Words with individual weights. A word's score of class c is ``table[word, c]``, plus ``own`` for the class of its
+# document, since the document is left out of its counts. Documents are rows in CSR, ``x`` the counts of their words.
+# Tables are padded with zeros behind the classes.
 
 
 def word_scores(starts, term, x, own, table, y, weight: Floats, out: Floats) -> None:

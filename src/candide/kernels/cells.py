@@ -175,9 +175,10 @@ def _log_ratio(n: SubsetCounts, shape: tuple[int, ...], towards: float, spread: 
 
 
 def _expected_proportions(share: SubsetCounts, some: tuple[int, ...]) -> Floats:
-    """The proportions expected from the smaller sets: their product, with the inner ones divided out (inclusion-exclusion).
+    """Proportions expected from the smaller sets: their product, with the inner ones divided out (inclusion-exclusion).
 
-    Of three or more columns that product need not be a probability: it is bounded by the least of those one smaller.
+    For three or more columns the product need not be a probability: it is capped at the smallest proportion among the
+    sets with one column less.
     """
     out: Floats = np.ones(())
     for r in range(1, len(some)):

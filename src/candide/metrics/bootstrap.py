@@ -1,9 +1,9 @@
 """Bootstrap intervals of metrics, by drawing from the scored rows (Efron, 1979), or from whole folds.
 
-A random sample of the rows is kept with everything that metrics need: all rows while they are few, else as many as fit, so
-that samples of parts add as sums do. Draws of a sample vary more than draws of all rows; deviations are scaled by the root
-of the fraction of rows that it holds. Rows of a fold share their model and, with ``fold_by``, for example a patient, so
-they are not independent: a fold that is drawn twice counts twice, with all of its rows.
+A random sample of the rows is kept with everything that metrics need: all rows while they are few, else as many as fit,
+so that samples of parts can be added as sums can. Draws of a sample vary more than draws of all rows; deviations are
+scaled by the root of the fraction of rows that it holds. Rows of a fold share their model and, with ``fold_by``, for
+example a patient, so they are not independent: a fold that is drawn twice counts twice, with all of its rows.
 
 >>> log_posterior, y = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]]), np.array([0, 1, 1, 1])
 >>> winner, odds = log_posterior.argmax(axis=1), log_posterior[:, 1:] - log_posterior[:, :1]

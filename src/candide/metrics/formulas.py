@@ -1,9 +1,9 @@
 """Metrics as functions of figures: class counts, sums of losses, and areas under curves.
 
-Every function takes arrays whose last axis is the class, or the place in the order of scores, and gives one value for each
-of the axes before it: the scored rows and a thousand bootstrap draws of them are one case. A ratio of nothing is 0 by
-class, and averages are over the classes that occur, as in scikit-learn. A new metric is a function of :class:`Figures`
-and a line in ``METRICS``.
+Every function takes arrays whose last axis is the class, or the rank by score, and returns an array over the axes
+before it: the scored rows and a thousand bootstrap draws of them are handled alike. By class, a ratio with denominator
+0 is 0; averages are over the classes that occur, as in scikit-learn. A new metric is a function of :class:`Figures` and
+a line in ``METRICS``.
 
 >>> counts = ClassCounts(correct=np.array([8.0, 3.0]), true=np.array([10.0, 5.0]), predicted=np.array([10.0, 5.0]))
 >>> precision(counts).tolist(), round(float(average(f1(counts), counts, "macro")), 3)
@@ -165,8 +165,8 @@ def matthews(figures: Figures) -> Floats:
 def log_loss(figures: Figures) -> Floats:
     """Mean of -log p(true class), from log p, which does not round to 0 or 1.
 
-    scikit-learn's ``log_loss`` clips p to within 2.2e-16 of 0 and 1, so that no row costs more than 36.04; where a model
-    is far too confident its value is lower.
+    scikit-learn's ``log_loss`` clips p to within 2.2e-16 of 0 and 1, so that no row costs more than 36.04; if a model
+    is far too confident, scikit-learn's value is lower.
     """
     return ratio(figures.sum_neg_log, figures.n, np.nan)
 
@@ -179,10 +179,10 @@ def brier(figures: Figures) -> Floats:
 def auc(figures: Figures) -> Floats:
     """P(a row of the class ranks above a row of another); for several classes, the mean over those that occur.
 
-    Rows are ranked by log-odds, so that probabilities that round to 0 or 1 are not ties; ties count half, and rows count
-    by their weights. Otherwise it equals scikit-learn's ``roc_auc_score``. It is exact up to a million rows (with more
-    than 16 classes, up to 16 million rows times classes); beyond, ``Scores.auc_error`` bounds the error. NaN if all rows
-    are of one class.
+    Rows are ranked by log-odds, so that probabilities that round to 0 or 1 are not ties; ties count half, and rows
+    count by their weights. Otherwise it equals scikit-learn's ``roc_auc_score``. It is exact up to a million rows (with
+    more than 16 classes, up to 16 million rows times classes); beyond, ``Scores.auc_error`` bounds the error. NaN if
+    all rows are of one class.
     """
     return _mean_over_curves(figures.areas)
 

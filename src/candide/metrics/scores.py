@@ -293,9 +293,10 @@ class Scores:
     def intervals(self, level: float = 0.95, *, draws: int = N_DRAWS, seed: int = 0) -> Intervals:
         """Bootstrap intervals of the metrics, by drawing from the scored rows.
 
-        They are about as many other rows, not about a model fitted to other rows. The calibration error has none: draws
-        are always worse calibrated than what they are drawn from. A metric whose bias exceeds its variation, such as the
-        average precision of many classes with few rows, has none either: nan.
+        They cover the variation over other samples of as many rows, not over models fitted to other rows. The
+        calibration error has no interval: draws are always worse calibrated than the rows they are drawn from. A metric
+        whose bias exceeds its variation, such as the average precision of many classes with few rows, has none either:
+        nan.
 
         >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
         >>> low, high = Scores.from_log_posterior(log_posterior, y).intervals()["accuracy"]

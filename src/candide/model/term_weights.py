@@ -1,11 +1,11 @@
 """The weights of a model's terms, as they are stored, merged and applied.
 
-The score of a weighted model is a sum of terms, as in naive Bayes, but not a density: log p(x) and samples come from the
-unweighted distributions of the columns. Weights are learned (:mod:`candide.weighted.learning`) from a sample of the
+The score of a weighted model is a sum of terms, as in naive Bayes, but not a density: log p(x) and samples come from
+the unweighted distributions of the columns. Weights are learned (:mod:`candide.weighted.learning`) from a sample of the
 rows, against counts of all of them, and may be learned again without counting again.
 
 Adding two models averages their weights by the rows that each was learned from. Removing rows from the counts does not
-undo what their weights learned from them; the summary says so.
+undo their effect on the weights; the summary notes this.
 
 >>> north = TermWeights((np.array([1.0, 0.0]),), np.zeros(2), 300, strength=np.ones(1), n_counted_rows=300)
 >>> south = TermWeights((np.array([0.0, 1.0]),), np.zeros(2), 100, strength=np.ones(1), n_counted_rows=5000)

@@ -142,9 +142,10 @@ def copy_note(name: Name, other: Name, relation: str = "") -> Note:
 
 
 def sentinel_note(name: Name, value: str, fraction: float, is_part: bool = False) -> Note:
-    """The remark on a value, in this share of the rows, that may be none."""
+    """Return a note on a value, in this fraction of the rows, that may stand for a missing value."""
     rows = "rows looked at" if is_part else "rows"
-    text = f"column {name!r}: {value}, in {formatting.format_percent(fraction)} of the {rows}, may stand for a missing value"
+    percent = formatting.format_percent(fraction)
+    text = f"column {name!r}: {value}, in {percent} of the {rows}, may stand for a missing value"
     return Note("sentinel", text, name, f"if so, make it missing; --na {value} (na=[...]) does that in all columns")
 
 
@@ -157,7 +158,8 @@ def find_mixed_dates(head: pa.Table, target: str | None) -> Iterator[Note]:
     """Columns of text, whether or not they are used, that hold dates in several formats."""
     for name, column in zip(head.column_names, head.columns, strict=True):
         if name != target and is_string(head, name) and (examples := date_examples(column)):
-            text = f"column {name!r} holds dates in several formats, such as {formatting.format_list(examples, 4)}: it is text"
+            listed = formatting.format_list(examples, 4)
+            text = f"column {name!r} holds dates in several formats, such as {listed}: it is text"
             yield Note("mixed-dates", text, name, "write all of them in one format, such as 2024-12-31")
 
 

@@ -230,7 +230,8 @@ class Drawable:
         codes = value_matching.match_codes(self.fitted.labels, y)
         if len(codes) != n_rows:
             raise InputError(
-                f"{formatting.format_count(n_rows)} and {formatting.format_count(len(codes), 'label')}; pass one label a row"
+                f"{formatting.format_count(n_rows)} and {formatting.format_count(len(codes), 'label')}; "
+                "pass one label a row"
             )
         strange = np.flatnonzero(codes == len(self.labels))
         if len(strange):

@@ -66,7 +66,8 @@ def _check_probabilities(probabilities: Any, y: Any, positive: Any) -> tuple[NDA
     codes = np.asarray(labels.encode(y))
     if p.ndim not in (1, 2) or len(p) != len(codes):
         raise InputError(
-            f"probabilities of shape {p.shape} and {formatting.format_count(len(codes), 'label')}; pass one row of them a label"
+            f"probabilities of shape {p.shape} and {formatting.format_count(len(codes), 'label')}; "
+            "pass one row of them a label"
         )
     if not ((p >= 0) & (p <= 1)).all():
         raise InputError("probabilities must lie between 0 and 1")
@@ -98,8 +99,8 @@ def draw_calibration(p: NDArray, truth: NDArray, class_name: str, bins: int, ax:
     low, high = curve.confidence_limits()
     reach = [curve.observed_frequency - low, high - curve.observed_frequency]
     ax.errorbar(
-        curve.mean_predicted, curve.observed_frequency, yerr=reach, color=style.colour(0), marker="o", markersize=5, linewidth=1.5,
-        elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
+        curve.mean_predicted, curve.observed_frequency, yerr=reach, color=style.colour(0), marker="o", markersize=5,
+        linewidth=1.5, elinewidth=0.9, capsize=2, label="observed, 95 % limits", zorder=3,
     )  # fmt: skip
     ax.set(xlim=(0, 1), ylim=(0, 1.02))
     name = axis_text.shorten(class_name, 20)

@@ -29,10 +29,11 @@ _NEGATIVE_COLOUR = "#555555"  # where there are several other classes
 def term(model: Any, title: Any = None, *, positive: Any = None, ax: Any = None) -> Any:
     """Draw the contribution of a term to the log-odds of a class against the others.
 
-    ``title`` is a column, a pair of columns, or a title such as "age x job"; by default the most important term that can
-    be drawn. A column is drawn by its levels or bins, over the proportion of the rows in each, with its total effect over
-    all terms that it is in; a pair as a heat map, in which combinations without rows are pale. ``positive`` is the class,
-    by default the second of two; with more classes it is compared with the mean of the others by their proportions.
+    ``title`` is a column, a pair of columns, or a title such as "age x job"; by default the most important term that
+    can be drawn. A column is drawn by its levels or bins, over the proportion of the rows in each, with its total
+    effect over all terms that include it; a pair as a heat map, in which combinations without rows are pale.
+    ``positive`` is the class, by default the second of two; with more classes it is compared with the mean of the
+    others, weighted by their proportions.
 
     >>> import numpy as np
     >>> import candide as cd

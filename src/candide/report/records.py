@@ -1,7 +1,8 @@
 """Records of reports: what was computed, as plain values, and how each field is shown.
 
-A summary is a frozen dataclass; everything is computed while it is made. The metadata of a field says which section of a
-report shows it, with title, columns, formats and caption. The terminal and notebooks render sections, JSON the fields.
+A summary is a frozen dataclass; every value is computed when it is created. The metadata of a field define the section
+of a report that shows it, with title, columns, formats and caption. The terminal and notebooks render sections, JSON
+the fields.
 
 >>> @dataclass(frozen=True, repr=False)
 ... class Finds(Summary):
@@ -203,6 +204,6 @@ def _section_html(shown: Section) -> str:
 
 
 __all__ = [
-    "INTERNAL", "MAX_TABLE_ROWS", "Column", "Commands", "Document", "LabelledParagraphs", "Literal", "Paragraph", "Section",
-    "Summary", "TableSection", "field", "notes", "paragraph", "section", "table",
+    "INTERNAL", "MAX_TABLE_ROWS", "Column", "Commands", "Document", "LabelledParagraphs", "Literal", "Paragraph",
+    "Section", "Summary", "TableSection", "field", "notes", "paragraph", "section", "table",
 ]  # fmt: skip

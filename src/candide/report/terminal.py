@@ -186,8 +186,8 @@ class FittedTable:
     """A table that fits the terminal.
 
     Where space is short, optional columns are left out one after another; then text and headings are cut, the widest
-    first; then columns are left out from the end, required ones last, and the title counts them. Names that differ still
-    differ after they are cut.
+    first; then columns are left out from the end, required ones last, and the title counts them. Different names stay
+    different after they are cut.
     """
 
     def __init__(self, shown: TableSection):

@@ -1,8 +1,8 @@
 """Count a table that Candide cannot reach: a query to run by hand, and the model of its result.
 
-The plan of the columns comes from a sample, any source with the same columns. The query counts as the engines do, and its
-result repeats the plan, so that the result alone, as a CSV, is enough for the model. The model is naive Bayes, because
-weights are learned from rows.
+The plan of the columns comes from a sample, any source with the same columns. The query counts as the engines do, and
+its result repeats the plan, so that the result alone, as a CSV, is enough for the model. The model is naive Bayes,
+because weights are learned from rows.
 """
 
 import json
@@ -83,8 +83,8 @@ def make_counting_query(
     head = {
         "candide": RESULT_FORMAT, "dialect": dialect, "table": table, "target": target, "weight": weight,
         "columns": list(map(str, prepared.plan.columns)), "types": used, "text_formats": text_columns,
-        "dates": sorted(known["dates"]), "times": sorted(known["times"]), "na": known["na"], "near": prepared.middle_values,
-        "parts": len(prepared.plan.parts),
+        "dates": sorted(known["dates"]), "times": sorted(known["times"]), "na": known["na"],
+        "near": prepared.middle_values, "parts": len(prepared.plan.parts),
     }  # fmt: skip
     records = [head, *(_pack_part(part) for part in prepared.plan.parts)]
     read = used if weight is None else used | {weight: ANY_NUMBER}

@@ -1,8 +1,8 @@
 """Count rows into a model, take them out, move a window over them, learn its weights again, and add models.
 
-Rows are counted as the model was, with its number formats, so that tallies add. A model given by the path of its file is
-changed there, under its lock: counting, which may take long, comes first, and the lock is held only while the counts go
-in or out. With an output path the changed model is written there, and the given one stays as it is.
+Rows are counted as the model was, with its number formats, so that tallies add. A model given as a path is changed in
+its file, under a lock: rows are counted first, which may take long, and the lock is held only while the counts are
+added or removed. With an output path the changed model is written there, and the given one stays as it is.
 
 The weights of terms are learned again from the new rows if the rows have doubled since they were learned, or some were
 taken out, and the new rows are as many as they were learned from; otherwise a note recommends ``reweight``.

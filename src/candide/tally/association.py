@@ -4,9 +4,10 @@ Tests. Numbers: Welch's t of two classes (the second's mean against the first's)
 variance of more. Levels: Pearson's chi-squared of the table. Counts: the chi-squared of the totals against the class
 proportions. Amounts: the likelihood ratio G of exponentials. Weights count as numbers of rows.
 
-Information. Levels and words: the plug-in value of the counted table, exact. Numbers: the information of the mixture that
-the tally describes (normals with each class's own mean and variance; Poissons; exponentials), by numerical integration
-of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread does no harm.
+Information. Levels and words: the plug-in value of the counted table, exact. Numbers: the information of the mixture
+that the tally describes (normals with the mean and variance of each class; Poissons; exponentials), by numerical
+integration of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread
+does no harm.
 
 >>> test = mean_test(Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [3.0]]), np.array([[6.0], [6.0]])))
 >>> test.name, test.statistic.round(4).item(), test.p_value.round(4).item()

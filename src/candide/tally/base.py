@@ -91,8 +91,8 @@ class TallySpec:
 class Tally:
     """Sufficient statistics of one block, per class: a commutative monoid; ``-`` is a partial inverse.
 
-    A kind is a frozen dataclass that defines ``from_rows``, ``empty``, ``__add__``, ``__sub__``, ``scale`` and ``pool``.
-    The rest follows where its state is arrays with an axis of classes before one of features.
+    A kind is a frozen dataclass with ``from_rows``, ``empty``, ``__add__``, ``__sub__``, ``scale`` and ``pool``. The
+    other methods work for any kind whose state is arrays with an axis of classes before one of features.
     """
 
     encoding: ClassVar[Encoding] = Identity()  # of its columns, unless the event model has another

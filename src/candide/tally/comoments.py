@@ -215,7 +215,10 @@ class CoMoments(ExactSums):
         return self._from_sums(sums, rough.third, rough.fourth).with_noise(noise)
 
     def add_approximately(self, other: Self) -> Self:
-        """Self + other, in doubles where neither holds more: of slices of one block, which are spread in the same way."""
+        """Return self + other for slices of one block, which have similar spread.
+
+        The sum is in doubles, unless one of the two holds residuals.
+        """
         return self + other if self._has_residuals or other._has_residuals else self._chan(other)
 
     def _chan(self, other: Self) -> Self:

@@ -134,7 +134,10 @@ class Moments(ExactSums):
         return self._from_sums(powers.add_sums(self.sums, other.sums)).with_noise(self.noise + other.noise)
 
     def add_approximately(self, other: Self) -> Self:
-        """Self + other, in doubles where neither holds more: of slices of one block, which are spread in the same way."""
+        """Return self + other for slices of one block, which have similar spread.
+
+        The sum is in doubles, unless one of the two holds residuals.
+        """
         if self._has_residuals or other._has_residuals:
             return self + other
         check_same_shape(self.n, other.n)

@@ -1,8 +1,8 @@
 """Precision: sums that keep more digits than doubles where single digits would be lost.
 
 A sum of squares in doubles has sixteen digits. Where a column spreads a thousand times wider than its values lie
-apart (one of 1e9 among values near 1, or two clusters of them) that is too coarse once the far ones are removed, and the
-column is summed exactly, as an expansion of three doubles (159 bits).
+apart (one of 1e9 among values near 1, or two clusters of them) that is too coarse once the far ones are removed, and
+the column is summed exactly, as an expansion of three doubles (159 bits).
 
 >>> x = np.random.default_rng(0).normal(size=(5000, 2))
 >>> x[17, 1] = 1e9

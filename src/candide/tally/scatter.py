@@ -1,8 +1,8 @@
 """Scatter matrices: what they must satisfy, what they gain where the mean moves, and their exact sums.
 
-The exact sums of w z z' with z = (1, x) are expansions of three doubles: weight, totals and products in one matrix. They
-add and subtract as sums of powers do (:mod:`candide.kernels.powers`): one row that is far from the others, counted and
-removed again, leaves their covariances as they were. An array of them is (class, 1 + feature, 1 + feature, part).
+The exact sums of w z z' with z = (1, x) are expansions of three doubles: weight, totals and products in one matrix.
+They add and subtract as sums of powers do (:mod:`candide.kernels.powers`): a row far from the others that is counted
+and removed again leaves their covariances unchanged. Their shape is (class, 1 + feature, 1 + feature, part).
 
 >>> from candide.kernels.powers import add_sums
 >>> state = np.array([[4.0]]), np.array([[2.0, 1.0]]), np.array([[[6.0, 3.0], [3.0, 5.0]]])
@@ -68,7 +68,7 @@ def residuals_of_sums(sums: Floats, weight: Floats, mean: Floats, scatter: Float
 
 
 def drift_residuals(mean: Floats, drift: Floats) -> Floats:
-    """(1 + feature, 1 + feature, N_RESIDUALS) what the sums hold beyond a mean from which the rows drift by so much in all."""
+    """(1 + feature, 1 + feature, N_RESIDUALS) residuals of the sums if deviations from ``mean`` add up to ``drift``."""
     out = np.zeros((len(mean) + 1, len(mean) + 1, N_RESIDUALS))
     out[0, 1:, 0] = out[1:, 0, 0] = drift
     product, error = two_product(mean[:, None], drift[None, :])

@@ -228,10 +228,10 @@ def _is_sum_inexact(a: Sums, b: Sums) -> bool:
 
 
 def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, rounding: Floats | float = 0.0) -> None:
-    """Whether a sum lies within another: what is left is at least ``least`` for each of the weight ``n`` left."""
+    """Check that ``whole`` contains ``part``: at least ``least`` is left per unit of the remaining weight ``n``."""
     gap, slack = whole - part, 1e-6 * np.maximum(np.abs(whole), np.abs(part)) + rounding
     outside = gap < least * n - slack
-    # Where every row goes, nothing is left; only of whole numbers can this be distinguished from the rounding of earlier sums.
+    # If every row is removed, nothing may remain. Only with whole numbers does a remainder differ from rounding error.
     outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _MAX_EXACT_INTEGER)
     if outside.any():
         c, j = np.argwhere(outside)[0].tolist()

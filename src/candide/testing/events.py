@@ -258,7 +258,8 @@ def check_sampling(trial: EventTrial) -> None:
     # Twice the gain is chi-squared with as many degrees of freedom as there are parameters (Wilks, 1938).
     most = 20.0 + 2.0 * sum(p.size for p in fit.parameters().values())
     assert abs(gain) <= most, (
-        f"the fit to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely as the distribution that drew them"
+        f"the fit to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely "
+        "as the distribution that drew them"
     )
 
 

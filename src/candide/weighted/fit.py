@@ -4,7 +4,8 @@ They differ in the rows that weights are learned from (``sample``) and in how te
 public function to the optimiser there are five calls, and one more where terms are selected::
 
     candide.fit -> fit_model -> fit_weighted -> learn_term_weights -> learn_non_text_weights -> optimizer.learn_weights
-    candide.fit -> fit_model -> fit_weighted -> select_terms -> TermSelector.learn_weights -> learn_non_text_weights -> ...
+    candide.fit -> fit_model -> fit_weighted -> select_terms -> TermSelector.learn_weights
+        -> learn_non_text_weights -> ...
 
 >>> rng = np.random.default_rng(0)
 >>> a, b = rng.integers(0, 2, (2, 400))

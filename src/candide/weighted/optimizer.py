@@ -8,8 +8,8 @@ The weights maximise the likelihood of the classes. Those of a group have a norm
 
 The mean is free, so few rows mostly scale all terms by one factor; very few may leave some weights a little below 0.
 The mean of a group that is alone is at least 0: there are no other terms that it could correct. The strength of each
-group maximises the evidence (MacKay's fixed point): similar terms are held together, and weights that pay for themselves
-are let go. The problem is convex; it is solved by Newton's method.
+group maximises the evidence (MacKay's fixed point): weights that agree are shrunk strongly towards their mean, others
+little. The problem is convex; it is solved by Newton's method.
 
 Terms are learned from the same rows, so they follow the noise in them. For a term with d degrees of freedom that is
 noise, and a chi-square Q with d degrees, the slope of the likelihood is Q - d and its curvature Q; the weight

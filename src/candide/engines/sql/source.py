@@ -79,7 +79,7 @@ def assign_folds(source: SqlSource, folds: Folds, *columns: str) -> exp.Select:
 
 
 def fold_sql_by_key(source: SqlSource, folds: Folds) -> exp.Select:
-    """A query for all columns and the fold of each row by its key, as :func:`candide.data.sampling.assign_folds_by_key`."""
+    """Select all columns and the fold of each row by its key, as :func:`candide.data.sampling.assign_folds_by_key`."""
     name, dialect = str(folds.key_column), source.dialect
     kind = source.columns[name].upper()
     if not dialect.is_key(kind):

@@ -325,8 +325,8 @@ def _find_bad_values(block: Block, bad: Any) -> Iterator[tuple[int, int, Any]]:
 def has_missing(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:
     """Whether a value is missing, from the weight present ``n`` (class, feature) against the weight of the rows.
 
-    Rows of weight 0, or too little to exceed rounding, are searched themselves. What sparse rows store is summed with its
-    NaN, so only rows of weight 0 are left to search there.
+    Rows of weight 0, or with too little weight to exceed rounding, are searched directly. The stored values of sparse
+    rows are summed with their NaN, so only rows of weight 0 are left to search there.
     """
     rounding = 1e-10 * class_weight.max()
     if not isinstance(block, Csr) and (class_weight - n.min(axis=1)).max() > rounding:

@@ -220,7 +220,7 @@ def read_vocabulary(part: dict[str, Any]) -> dict[str, tuple[int, list[tuple[int
 
 
 def tokens(part: dict[str, Any], k: int) -> JointOperation:
-    """A sum over the tokens of a text, each with its weight; with weights the sum is divided by a power of the length."""
+    """A weighted sum over the tokens of a text; with token weights it is divided by a power of the length."""
     known, weigh = read_vocabulary(part), COUNT_TRANSFORMS[part["count_mode"]]
     names = ("shared", "unit", "common", "scale", "constant", "token_weights", "unknown_scores")
     shared, unit, common, scale, constant, weights, unknown = (decode_numbers(part.get(name, [])) for name in names)

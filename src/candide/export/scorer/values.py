@@ -240,7 +240,7 @@ def read_text_value(column: dict[str, Any], value: Any) -> Any:
 
 
 def parse_text_value(column: dict[str, Any], text: str) -> Any:
-    """The value of a text in a column of numbers or dates; the text itself where it is plain; None for another format."""
+    """The value of a text in a column of numbers or dates; the text itself if it is plain; None for another format."""
     how, bare = column.get("text_formats", {}), text.strip()
     if bare.lower() in MISSING or bare.lower() in how.get("missing", ()):
         return math.nan

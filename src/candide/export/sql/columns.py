@@ -104,7 +104,8 @@ class QueryColumn:
         )
         of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
         typed = self.dialect.typed_number(self.raw, str(self.name))
-        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"  # false for NULL; NaN is missing too
+        # Not true for NULL; NaN is missing too.
+        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"
         return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
 
     def _if_written_as_date(self, days: str) -> str:
@@ -236,7 +237,7 @@ class QueryColumn:
         return f"CASE WHEN {is_short} THEN {spelled} ELSE {x} END"
 
     def _number_or_unseen(self, x: str) -> str:
-        """A number; for text that is not a finite one, and for infinity, the largest double, which is an unseen level."""
+        """A number; for text that is not a finite number, and for infinity, the largest double: an unseen level."""
         text = self._text(["", *self.na])
         if not self.dialect.number_template:
             return x

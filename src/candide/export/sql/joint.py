@@ -212,7 +212,10 @@ class _GroupDistribution:
 
 def _clamp(x: str) -> str:
     """A number whose square does not overflow in a sum."""
-    cases = f"WHEN ABS({x}) < {_MIN_SQUARABLE} THEN 0e0 WHEN {x} > {_MAX_SQUARABLE} THEN {_MAX_SQUARABLE} WHEN {x} < -{_MAX_SQUARABLE} THEN -{_MAX_SQUARABLE}"
+    cases = (
+        f"WHEN ABS({x}) < {_MIN_SQUARABLE} THEN 0e0 WHEN {x} > {_MAX_SQUARABLE} THEN {_MAX_SQUARABLE} "
+        f"WHEN {x} < -{_MAX_SQUARABLE} THEN -{_MAX_SQUARABLE}"
+    )
     return f"CASE {cases} ELSE {x} END"
 
 

@@ -1,7 +1,7 @@
 """Lookups: constants for the levels of a column, or for the bins of its numbers.
 
-A value is first given a code, by a join for levels and by comparisons for numbers. All constants of the column then come
-from one table with a row for every code, including unseen levels and missing values.
+A value is first given a code, by a join for levels and by comparisons for numbers. All constants of the column then
+come from one table with a row for every code, including unseen levels and missing values.
 
 >>> from candide.engines.sql.dialects.registry import get_dialect
 >>> layers = Layers(get_dialect("duckdb"), "t")

@@ -171,7 +171,10 @@ def _calibrate(
 
 def _log_odds(layers: Layers, shares: Sequence[str], c: int) -> str:
     rest, log = layers.add_value(sum_of([one for i, one in enumerate(shares) if i != c])), layers.dialect.log_function
-    ends = f"WHEN {rest} <= 0e0 THEN {format_number(_MAX_LOG_ODDS)} WHEN {shares[c]} <= 0e0 THEN {format_number(-_MAX_LOG_ODDS)}"
+    ends = (
+        f"WHEN {rest} <= 0e0 THEN {format_number(_MAX_LOG_ODDS)} "
+        f"WHEN {shares[c]} <= 0e0 THEN {format_number(-_MAX_LOG_ODDS)}"
+    )
     return layers.add_value(f"CASE {ends} ELSE {log}({shares[c]}) - {log}({rest}) END")
 
 

@@ -58,7 +58,7 @@ def term_rows(terms: Sequence[TermSummary]) -> list[Any]:
 
 
 def whatif_data(page: PageSummary) -> dict[str, Any]:
-    """Return what the page needs to score a row: terms by importance, class proportions, total effects, a typical row."""
+    """Return the data for scoring a row: terms by importance, class proportions, total effects, a typical row."""
     single = {str(term.columns[0]): term for term in page.terms if len(term.columns) == 1}
     whole = {
         name
@@ -99,7 +99,7 @@ def term_data(page: PageSummary, max_bytes: int) -> tuple[list[Any], int]:
 
 
 def _term_entry(page: PageSummary, term: TermSummary) -> dict[str, Any]:
-    """Return the contributions of a term with its shape (s): values (v), positions (x), names (n), frequencies (o)..."""
+    """Return the contributions of a term: shape (s), values (v), positions (x), names (n), frequencies (o), etc."""
     if term.top_words:
         words = [
             [[word[:_MAX_LEVEL_LENGTH], *_scaled_integers([odds], 100)] for word, odds in of_class]

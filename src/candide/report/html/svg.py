@@ -97,7 +97,8 @@ def draw_dots(x: Floats, y: Floats, weight: Floats, label: str) -> Markup:
         _line(0, CURVE_SIZE, CURVE_SIZE, 0, "zero"),
     ]
     parts += [
-        f'<circle class="dot" cx="{a * CURVE_SIZE:.1f}" cy="{CURVE_SIZE - b * CURVE_SIZE:.1f}" r="{3 + 7 * (n / most) ** 0.5:.1f}"/>'
+        f'<circle class="dot" cx="{a * CURVE_SIZE:.1f}" cy="{CURVE_SIZE - b * CURVE_SIZE:.1f}" '
+        f'r="{3 + 7 * (n / most) ** 0.5:.1f}"/>'
         for a, b, n in zip(x.tolist(), y.tolist(), weight.tolist(), strict=True)
     ]
     return _svg([*parts, *_axis_ends(1.0)], label, "curve", CURVE_SIZE, CURVE_SIZE)

@@ -73,13 +73,13 @@ def _metric_sentences(scores: ScoreSummary, baseline: str) -> list[str]:
     accuracy, auc, loss = (scores.metrics[name] for name in ("accuracy", "auc", "log_loss"))
     percent = formatting.format_percent
     sentences = [
-        f"Accuracy {percent(accuracy.value)} on {formatting.format_count(scores.rows)}; always predicting {baseline}, the "
-        f"most frequent class, gives {percent(accuracy.baseline)}."
+        f"Accuracy {percent(accuracy.value)} on {formatting.format_count(scores.rows)}; always predicting {baseline}, "
+        f"the most frequent class, gives {percent(accuracy.baseline)}."
     ]
     if auc.value == auc.value:
         sentences.append(
-            f"Area under the ROC curve {auc.value:.3f}: of two rows of different classes, {percent(auc.value)} are ranked "
-            "correctly (50% by chance)."
+            f"Area under the ROC curve {auc.value:.3f}: of two rows of different classes, {percent(auc.value)} are "
+            "ranked correctly (50% by chance)."
         )
     gain = 1 - loss.value / loss.baseline if loss.baseline > 0 else 0.0
     relation = f"{percent(abs(gain))} {'lower' if gain > 0 else 'higher'} than"

@@ -1,4 +1,4 @@
-"""Changes: updated, merged, reweighted and adapted models, differences between two models, and files that were written."""
+"""Changes: updated, merged, reweighted and adapted models, differences between two models, and written files."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +72,9 @@ class DiffSummary(Summary):
         metadata=paragraph(lambda names: f"not compared: {', '.join(map(str, names))}", "dim")
     )
     caption: str = field(
-        default="divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance",
+        default=(
+            "divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance"
+        ),
         metadata={**INTERNAL, **paragraph(style="dim")},
     )
     dates: frozenset[str] = field(default=frozenset(), metadata=INTERNAL)  # columns whose numbers are days since 1970

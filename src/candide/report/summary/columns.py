@@ -1,8 +1,11 @@
-"""Classes and columns: what was counted of each, how important a column is, how it is distributed given the class, and its total effect.
+"""Summarize classes and columns.
+
+Of each column: its counts, its importance, its distribution given the class, and its total effect.
 
 >>> from candide.demo import garden
 >>> fitted = FittedModel(garden())
->>> [(c.column, c.missing, {k: round(v, 1) for k, v in c.statistics.items()}) for c in summarize_counted_columns(fitted)][:1]
+>>> columns = summarize_counted_columns(fitted)
+>>> [(c.column, c.missing, {k: round(v, 1) for k, v in c.statistics.items()}) for c in columns][:1]
 [('height_cm', 0.0, {'mean': 41.7, 'sd': 16.2})]
 >>> effect = summarize_effects(Effects(fitted))[0]
 >>> effect.column, effect.n_terms, effect.sentence
@@ -261,7 +264,8 @@ def describe_extremes(fitted: FittedModel, axis: TermAxis, class_index: int) -> 
     """Return where a term or a column raises the log-odds of a class most, and where it lowers them most."""
     label = formatting.format_value(fitted.labels.values[class_index])
     if axis.top_words:
-        return f"Words that raise the log-odds of {label} most: {', '.join(w.word for w in axis.top_words[class_index][:8])}."
+        words = ", ".join(w.word for w in axis.top_words[class_index][:8])
+        return f"Words that raise the log-odds of {label} most: {words}."
     if axis.contributions is None:
         columns = formatting.format_list([str(name) for name in axis.term.columns], 6)
         return f"A joint term of {columns}, without cells to draw." if len(axis.term.columns) > 1 else ""

@@ -94,7 +94,8 @@ class PolicySummary:
         decided = f"{formatting.format_percent(self.coverage)} of the rows are decided; " if self.coverage < 1 else ""
         alone = f"{self.baseline_cost:.4g}" if self.baseline_coverage else "no row is decided"
         cost = f"mean cost {self.mean_cost:.4g}, total {self.total_cost:,.6g}"
-        return f"Decision policy: {self.policy}. {decided[:1].upper()}{decided[1:]}{cost}; with the class prior alone: {alone}."
+        decided = decided[:1].upper() + decided[1:]
+        return f"Decision policy: {self.policy}. {decided}{cost}; with the class prior alone: {alone}."
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,8 @@ def summarize_scores(
         if total.coverage < 1:
             texts.append(
                 "accuracy, precision, recall, F1 and the confusion matrix are over the "
-                f"{formatting.format_percent(total.coverage)} of the rows that are decided; baseline, log loss, AUC and "
-                "thresholds are over all rows"
+                f"{formatting.format_percent(total.coverage)} of the rows that are decided; baseline, log loss, AUC "
+                "and thresholds are over all rows"
             )
     return ScoreSummary(
         rows=total.n,
@@ -294,8 +295,9 @@ def describe_chosen_threshold(threshold: Threshold) -> str:
     """Return what a chosen threshold achieves."""
     label, flagged = formatting.format_value(threshold.label), formatting.format_percent(threshold.flagged)
     return (
-        f"Predicts {label!r} when its probability is at least {format_chosen_threshold(threshold)}. With thresholds chosen "
-        f"on the other folds: {flagged} of the rows, precision {threshold.precision:.4f}, recall {threshold.recall:.4f}."
+        f"Predicts {label!r} when its probability is at least {format_chosen_threshold(threshold)}. "
+        f"With thresholds chosen on the other folds: {flagged} of the rows, precision {threshold.precision:.4f}, "
+        f"recall {threshold.recall:.4f}."
     )
 
 
@@ -337,7 +339,7 @@ def describe_calibration(calibration: Calibration, limit: int = 3) -> str:
 
 
 def _worse_than_baseline_note(loss: MetricSummary, fitted: FittedModel, rows: Floats) -> str:
-    """Return a note where the log loss is worse than that of the class prior, with the cause; ``rows`` of each class."""
+    """Return a note that the log loss is worse than that of the class prior, and why; ``rows`` are per class."""
     start = f"the log loss, {loss.value:.4f}, is worse than the {loss.baseline:.4f} of the class prior alone"
     is_shifted = fitted.policy is not None and fitted.policy.has_shifted_prior
     prior = expected_class_proportions(fitted) if is_shifted else fitted.base_proportions

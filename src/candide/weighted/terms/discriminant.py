@@ -1,7 +1,7 @@
-"""Discriminants: normal scores of numbers, and indicators of categories, as normal distributions of all of them together.
+"""Discriminants: joint normal distributions of the normal scores of numbers and the indicators of categories.
 
 The linear discriminant has one covariance for all classes; the quadratic one has a covariance for each class, and is a
-multivariate t whose tails show how little is known of a class. Columns are read as normal scores
+multivariate t with heavier tails for classes with few rows. Columns are read as normal scores
 (:mod:`candide.encoding.normal_score`), so units and increasing transformations of a column make no difference.
 Contributions are divided by the root of the width: the scale of a single column.
 

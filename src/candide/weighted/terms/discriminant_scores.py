@@ -3,8 +3,9 @@
 The covariance of a class has an inverse Wishart prior centred at the covariance within all classes, which is itself
 shrunk a little towards the unit matrix. The weight of that centre, in rows, maximises the evidence.
 
-In leave-one-out contributions, what only all rows together determine (the centre's divisor and weight, the overall mean)
-is held; the row is taken out of its class and of the centre exactly, by downdates of rank one and two.
+In leave-one-out contributions, the values that depend on all rows together (the divisor and weight of the centre, the
+overall mean) stay fixed; the row is removed from its class and from the centre exactly, by downdates of rank one and
+two.
 
 >>> means, one = np.array([[-1.0, 0.0], [1.0, 0.0]]), np.eye(2)
 >>> linear = DiscriminantScores(means, np.array([90.0, 90.0]), one)

@@ -61,7 +61,7 @@ class _Trial:
     offset: Floats
 
     def loss(self, weighting: TextWeighting, *others: "_Trial") -> Floats:
-        """(held-out document) its log-loss under learned weights; ``others`` are further parts, with default options."""
+        """(held-out document) log loss under learned weights; ``others`` are further parts, with default options."""
         parts = [(self, weighting), *((other, DEFAULT_WEIGHTING) for other in others)]
         training = [apply_text_weighting(part.training_tokens, options) for part, options in parts]
         learned = learn_joint_token_weights(

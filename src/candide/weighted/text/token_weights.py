@@ -116,9 +116,9 @@ class _TokenWeightProblem:
         return np.split(by_token, self.ends)
 
     def starting_point(self, start: Sequence[TokenWeights | None]) -> tuple[Floats, Floats, Floats, Floats]:
-        """Group means and intercepts, deviations by the weights in ``start``, and the curvature of means and intercepts.
+        """Return group means, intercepts, deviations by the weights in ``start``, and the curvature of the first two.
 
-        The contributions of groups take much memory: it is free again when all weights are learned.
+        The contributions of groups take much memory, which is freed before the weights of all tokens are learned.
         """
         tokens, own = self.tokens, np.arange(self.g)
         groups = tokens.sum_by_group(optimizer.allocate_contributions(len(tokens), tokens.n_classes, self.g))
