@@ -170,18 +170,19 @@ def test_a_model_replaces_a_model(folder):
     assert store.is_model_file("notes.candide")
 
 
-def test_what_is_no_regular_file_is_never_replaced(folder):
+def test_only_regular_files_are_replaced(folder):
     os.mkfifo("pipe.csv")
     model = cd.load("m.candide")
-    for write in (
-        lambda force: model.save("pipe.csv", force=force),
-        lambda force: model.predict_table("a.csv", "pipe.csv", force=force),
-        lambda force: model.save("rows", force=force),
-        lambda force: cd.merge_models([model, model], "pipe.csv", force=force),
+    for name, write in (
+        ("pipe.csv", lambda force: model.save("pipe.csv", force=force)),
+        ("pipe.csv", lambda force: model.predict_table("a.csv", "pipe.csv", force=force)),
+        ("rows", lambda force: model.save("rows", force=force)),
+        ("pipe.csv", lambda force: cd.merge_models([model, model], "pipe.csv", force=force)),
     ):
         for force in (False, True):
-            with pytest.raises(InputError, match="no regular file"):
+            with pytest.raises(InputError, match="is not a regular file") as error:
                 write(force)
+            assert error.value.value == name
     assert (folder / "pipe.csv").is_fifo()
 
 

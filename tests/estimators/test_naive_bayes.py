@@ -204,10 +204,10 @@ def test_bad_weights(weight, message):
             "unknown class prior 'unform'; did you mean 'uniform'. Known: empirical, uniform, d",
         ),
         ({"class_prior": {"a": 0.5, "b": 0.2, "cc": 0.3}}, "unknown class in class_prior 'cc'"),
-        ({"class_prior": {"a": 0.5, "b": 0.5}}, "no share of 'c'; give every class a share"),
-        ({"class_prior": [0.5, 0.5]}, "2 shares for 3 classes"),
+        ({"class_prior": {"a": 0.5, "b": 0.5}}, "no proportion of 'c'; give every class a proportion"),
+        ({"class_prior": [0.5, 0.5]}, "2 proportions for 3 classes"),
         ({"class_prior": [0.5, 0.5, 0.5]}, "sum to 1"),
-        ({"param_priors": {"poison": "gamma"}}, "unknown event in priors 'poison'; did you mean 'poisson'"),
+        ({"param_priors": {"poison": "gamma"}}, "unknown event in param_priors 'poison'; did you mean 'poisson'"),
         ({"param_priors": {"categorical": "gamma"}}, "takes the priors PooledDirichlet, Dirichlet, Jeffreys, Uniform"),
         ({"events": Gaussian()}, r"column 'colour' \(row 0\): '(blue|red|green)'"),
     ],
@@ -296,10 +296,11 @@ def test_complement_has_no_density(events):
 def test_fractions_declared_as_counts_are_noted():
     X, y = {"rate": [1.0, 1.4, 3.0, None], "n": [1, 2, 3, 4]}, [0, 0, 1, 1]
     events = {"rate": "poisson", "n": "poisson"}
-    with pytest.warns(UserWarning, match=r"column 'rate': 1\.4 is no whole number, and poisson is for counts") as told:
+    message = r"column 'rate': 1\.4 is not a whole number, and poisson is for counts"
+    with pytest.warns(UserWarning, match=message) as caught:
         cd.NaiveBayes(events).fit(X, y)
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"'rate': 1\.4"):
         cd.NaiveBayes(events).partial_fit(X, y)
     with pytest.warns(UserWarning, match=r"'rate': 1\.4"):

@@ -126,4 +126,4 @@ def test_the_command_line_draws_it_too():
     X, y = table()
     figure, facts = draw_plot(cd.NaiveBayes().fit(X, y), PlotSpec("nomogram", classes=("low",)))
     assert facts["positive"] == "low"
-    assert "nats for low against tall" in figure.axes[0].get_xlabel()
+    assert "log-odds of low against tall" in figure.axes[0].get_xlabel()

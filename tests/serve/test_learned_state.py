@@ -217,8 +217,8 @@ def test_what_is_new_of_what_fades(naive, path, tmp_path):
         naive.scale(2.0**-0.3).add_counts(learner.learned_model().counts), weighted(naive, rows, weights, 2.0**-0.3)
     )
     learner.close()
-    for less, out in (([], "all"), (["--less", str(tmp_path / "base.candide")], "new")):
-        command = ["export-state", str(path), *less, "-o", str(tmp_path / f"{out}.candide")]
+    for options, out in (([], "all"), (["--subtract", str(tmp_path / "base.candide")], "new")):
+        command = ["export-state", str(path), *options, "-o", str(tmp_path / f"{out}.candide")]
         assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
     whole, new = (store.load(tmp_path / f"{name}.candide").counts for name in ("all", "new"))
     assert (whole.n_rows, new.n_rows) == (303, 3)

@@ -50,7 +50,7 @@ def test_what_three_have_learned_adds_up(tmp_path):
         for process, _ in servers:
             process.wait(timeout=30)
     parts = [str(tmp_path / f"{i}.candide") for i in range(3)]
-    asked = [["export-state", str(tmp_path / f"{i}.db"), "--less", path, "-o", parts[i]] for i in range(3)]
+    asked = [["export-state", str(tmp_path / f"{i}.db"), "--subtract", path, "-o", parts[i]] for i in range(3)]
     for command in [*asked, ["merge", path, *parts, "-o", str(tmp_path / "all.candide")]]:
         assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
     assert store.load(parts[0]).counts.n_rows == 10

@@ -76,7 +76,7 @@ def test_rows_that_were_never_counted_leave_the_file_as_it_is(path):
     before = path.read_bytes()
     with pytest.raises(NotCountedError) as error:
         cd.reweight_model(path, frame(REST))
-    assert "--new" in error.value.remedy
+    assert "--rows-are-new" in error.value.remedy
     assert path.read_bytes() == before
     assert cd.reweight_model(path, frame(REST), rows_are_new=True).fitted.term_weights.n_learned_rows == 700
 
