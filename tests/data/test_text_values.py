@@ -143,7 +143,7 @@ def test_exported_sql_ends_or_takes_text_for_missing(models, kind, value):
         if isinstance(value, str):
             assert con.execute(query).fetchall()[0][1:] == pytest.approx(missing)
         else:
-            with pytest.raises(duckdb.Error, match="column 'when' holds no"):
+            with pytest.raises(duckdb.Error, match=f"column 'when' does not hold {kind}s"):
                 con.execute(query)
     if isinstance(value, str | int | float):
         con = sqlite3.connect(":memory:")

@@ -19,7 +19,7 @@ from candide.encoding import tokens as text
 from candide.encoding.tokens import Tokens, count_tokens, tokenize
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
-from candide.kernels.text_reference import hash_to_bucket
+from candide.kernels.text_reference import TokenKernel, hash_to_bucket
 
 CORPORA = ["sms_spam", "newsgroups20", "reuters_r8", "sentence_polarity"]
 NASTY = [
@@ -169,27 +169,26 @@ def test_invalid_utf8_is_an_error_that_names_the_row(document):
 
 
 @given(st.lists(st.tuples(texts, st.integers(0, 2), st.sampled_from([0.0, 0.5, 2.0])), max_size=8), st.booleans())
-def test_compiled_and_twin_count_classes_and_weights_alike(rows, sublinear):
+def test_compiled_and_reference_kernel_count_classes_and_weights_equally(rows, sublinear):
     documents, y, weight = ([r[i] for r in rows] for i in range(3))
     y, weight, tokens = np.array(y, np.intp), np.array(weight, float), Tokens(sublinear=sublinear)
     keys = [[t.encode("utf-8", "surrogatepass") for t in tokenize(d, tokens)] for d in documents]
     order = np.argsort(y, kind="stable")
-    twin = text.CountedTokens(
-        *text.Twin(bits=0, signs=False).count(
-            keys, order, y, weight, n_classes=3, manner=tokens.count_mode, signed=False
-        )
+    counts = TokenKernel(bits=0, signs=False).count(
+        keys, order, y, weight, n_classes=3, manner=tokens.count_mode, signed=False
     )
-    mine = count_tokens(Documents.from_column(documents), y, weight, n_classes=3, tokens=tokens)
+    reference = text.CountedTokens(*counts)
+    compiled = count_tokens(Documents.from_column(documents), y, weight, n_classes=3, tokens=tokens)
     for c in range(3):
         tables = []
-        for found in (mine, twin):
+        for found in (compiled, reference):
             at, names = slice(found.classes[c], found.classes[c + 1]), found.keys()
             cells = zip(found.word[at], found.total[at], found.documents[at], strict=True)
             tables.append({names[i]: (n, d) for i, n, d in cells})
         assert tables[0].keys() == tables[1].keys()
         for key, (n, d) in tables[0].items():
             assert (n, d) == pytest.approx(tables[1][key], rel=1e-14)
-    np.testing.assert_allclose(mine.length, twin.length, rtol=1e-13)
+    np.testing.assert_allclose(compiled.length, reference.length, rtol=1e-13)
 
 
 @given(st.lists(texts, max_size=6), settings_of, st.sampled_from([0, 3]))

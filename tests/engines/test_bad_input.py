@@ -192,6 +192,7 @@ def test_a_full_disk_leaves_nothing_under_the_name(tmp_path):
     fit_model(csv(tmp_path, GOOD), "y", model="naive")
     code = f"""
 import resource, signal
+import candide as cd
 from candide.operations.fit import fit_model
 fitted = fit_model({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -260,8 +260,8 @@ def test_one_document_from_the_command_line(mail, tmp_path):
     assert sum(facts["probabilities"].values()) == pytest.approx(1.0)
     fitted = cd.load(model)
     want = {t: np.log(5 / (16 + 8)) - np.log(1 / (16 + 8)) for t in ("free",)}
-    assert facts["words"][0] == {"term": "free", "count": 2.0, "weight": pytest.approx(2 * want["free"])}
-    assert facts["words"][1] == {"term": "lunch", "count": 1.0, "weight": pytest.approx(-want["free"])}
+    assert facts["words"][0] == {"word": "free", "count": 2.0, "log_odds": pytest.approx(2 * want["free"])}
+    assert facts["words"][1] == {"word": "lunch", "count": 1.0, "log_odds": pytest.approx(-want["free"])}
     assert fitted.predict({"text": ["A free, free lunch!"]}).tolist() == ["spam"]
     assert "spam" in candide("predict", model, "--text", "free").stdout
     assert "prize" in candide("show", model).stdout
@@ -349,7 +349,7 @@ def test_the_words_that_decided_name_both_classes():
     assert (found.prediction, found.runner_up) == ("spam", "friend")
     assert "Words that decided for spam over friend" in str(found)
     two = summary.summarize_text(cd.TextNB(weights=None).fit(texts[:2], y[:2]), "free prize")
-    assert "Words that decided\n" in str(two)
+    assert "Words that decided for spam\n" in str(two)
 
 
 @pytest.mark.parametrize("signed", [False, True])

@@ -154,7 +154,7 @@ def test_through_the_command_line(csv, tmp_path):
     )
     assert "negativebinomial" in run("show", model)
     scored = json.loads(run("evaluate", model, csv, "--json"))
-    assert scored["accuracy"]["value"] > 0.6
+    assert scored["metrics"]["accuracy"]["value"] > 0.6
     assert run("diff", model, other)
     assert run("explain", model, csv)
     run("predict", model, csv, "-o", tmp_path / "out.csv")

@@ -24,8 +24,8 @@ def written(path, text, encoding):
     return str(path)
 
 
-def answers(fitted, path, reading=None):
-    """What all tasks say of a file."""
+def answers(fitted, path, reading):
+    """The results of every operation on a file."""
     scored = cd.predict_table(fitted, path, keep=["all"], **vars(reading)).to_pylist()
     counted = count_like(fitted, path, reading=reading).class_weight.tolist()
     return (
@@ -59,7 +59,7 @@ def test_the_same_in_every_encoding(encoding, said, tmp_path):
     there = fit_model(plain, "y", model="naive").fitted
     here = fit_model(path, "y", reading=reading, model="naive").fitted
     assert here.counts.plan == there.counts.plan
-    assert answers(here, path, reading) == answers(there, plain)
+    assert answers(here, path, reading) == answers(there, plain, ReadOptions())
 
 
 def test_a_guess_is_told_and_what_the_file_says_is_not(tmp_path):

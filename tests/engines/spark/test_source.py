@@ -283,6 +283,10 @@ def test_scored_rows_stay_on_the_cluster(spark, mixed, tmp_path, monkeypatch):
 
 def test_through_the_command_line(spark, tmp_path):
     """Rows on a cluster stand where a file would, in every command that reads some."""
+
+    def accuracy(*arguments):
+        return ask("evaluate", *arguments)["metrics"]["accuracy"]["value"]
+
     made = spark.range(200).selectExpr("sin(id) + id % 2 AS x", "string(id % 7) AS s", "id % 97 AS k", "id % 2 AS y")
     made.write.parquet(str(tmp_path / "rows.parquet"))
     data, model = f"spark://local::{tmp_path}/rows.parquet", tmp_path / "rows.candide"
@@ -291,9 +295,9 @@ def test_through_the_command_line(spark, tmp_path):
     assert run("predict", model, data, "-o", tmp_path / "scored.csv").exit_code == 0
     rows = tmp_path / "copy.parquet"
     parquet.write_table(made.toArrow(), rows)
-    assert ask("evaluate", model, data)["accuracy"]["value"] == ask("evaluate", model, rows)["accuracy"]["value"]
+    assert accuracy(model, data) == accuracy(model, rows)
     folds = ["--target", "y", "--model", "naive", "--folds", "3", "--fold-by", "k"]
-    assert ask("evaluate", data, *folds)["accuracy"]["value"] == ask("evaluate", rows, *folds)["accuracy"]["value"]
+    assert accuracy(data, *folds) == accuracy(rows, *folds)
     for command, left in (("update", 400), ("forget", 200)):
         assert run(command, model, data).exit_code == 0
         assert cd.load(model).fitted_.counts.n_rows == left
