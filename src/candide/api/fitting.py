@@ -93,6 +93,12 @@ def fit_model(
 
     ``policy`` becomes part of the model, and so does the threshold that ``at_precision`` or ``at_recall`` selects by
     folds. ``provenance``: options as typed, stored in ``out`` with the source and the date; None stores nothing.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> result = cd.fit_model(rows, "herb", model="naive").fit_result
+    >>> result.fitted.counts.n_rows
+    20
     """
     from candide.operations import fit as fitting
 
@@ -141,7 +147,16 @@ def fit_from_counts(
     force: bool = False,
     **options: Any,
 ) -> "FitResult":
-    """Fit naive Bayes to the result of a query of :func:`make_counting_query`: a CSV file, or its lines."""
+    """Fit naive Bayes to the result of a query of :func:`make_counting_query`: a CSV file, or its lines.
+
+    >>> import os, tempfile, duckdb, pyarrow as pa, candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> plants, path = pa.table(rows), os.path.join(tempfile.mkdtemp(), "counts.csv")
+    >>> query = cd.make_counting_query(rows, "herb", table="plants", dialect="duckdb")
+    >>> duckdb.sql(query).write_csv(path)
+    >>> cd.fit_from_counts(path).fitted.counts.n_rows
+    20
+    """
     from candide.monitoring.count_checks import check_counts, shorten_notes
     from candide.store.offline_counts import NAIVE_NOTE, read_counts
     from candide.validation.held_out import FitResult
@@ -161,6 +176,12 @@ def make_counting_query(
 
     ``data`` is a sample of the table, from which the plan of its columns is made; ``table`` is a name as after FROM, or
     a query. ``events``, ``drop``, ``weight`` and ``like`` are those of :func:`fit`.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> query = cd.make_counting_query(rows, "herb", table="plants", dialect="postgres")
+    >>> "GROUP BY" in query, "plants" in query
+    (True, True)
     """
     from candide import files
     from candide.store import offline_counts
@@ -192,6 +213,11 @@ def check_data(data: Any, target: str, **options: Any) -> "CheckResult":
 
     Each finding has a ``code``, the ``column``, and a ``remedy``. ``events``, ``drop``, ``weight`` are those of
     :func:`fit`.
+
+    >>> import candide as cd
+    >>> rows = {"id": range(40), "copy": ["a", "b"] * 20, "label": ["a", "b"] * 20}
+    >>> [(finding.code, finding.column) for finding in cd.check_data(rows, "label").findings]
+    [('leak', 'copy')]
     """
     from candide.monitoring import data_checks
 

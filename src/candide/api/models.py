@@ -30,6 +30,12 @@ def predict_table(
     The columns are those to ``keep`` (``"all"`` for all), then ``prediction``, ``p_<class>`` of every class, and
     ``log_density``. ``policy`` replaces that of the model; where it abstains, the prediction is missing. ``intervals``
     is a level such as 0.95: it adds credible intervals of the probabilities (naive Bayes models only).
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> cd.predict_table(model, {"size": [1.1, 3.0]})["prediction"].to_pylist()
+    ['sage', 'thyme']
     """
     from candide.engines import predictions
 
@@ -39,7 +45,14 @@ def predict_table(
 
 
 def predict_text(model: ModelLike, text: str, *, policy: Any = None) -> "TextSummary":
-    """Score one document, and list the words that contribute most."""
+    """Score one document, and list the words that contribute most.
+
+    >>> import candide as cd
+    >>> texts = ["free money now", "see you at lunch", "money for free", "lunch with you"]
+    >>> model = cd.TextNB().fit(texts, ["spam", "ham", "spam", "ham"])
+    >>> cd.predict_text(model, "free lunch money").prediction
+    'spam'
+    """
     from candide.report.summary import summarize_text
 
     return summarize_text(_load_to_predict(model).with_policy(policy), text)
@@ -51,6 +64,13 @@ def explain_rows(
     """Explain the predictions of rows, and of ranges of rows, counted from 1.
 
     ``by="column"`` divides the contribution of a joint term among its columns.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> [row] = cd.explain_rows(model, rows, rows=[3])
+    >>> row.label, row.decision.prediction
+    ('thyme', 'thyme')
     """
     from candide.explain import rows as explaining
 
@@ -79,6 +99,13 @@ def detect_drift(model: ModelLike, data: Any, *, before: Any = None, **options: 
 
     ``before`` are training rows, where available; otherwise log p(x) is compared with rows drawn from the model, which
     are likelier than real ones where columns depend on each other.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> drift = cd.detect_drift(model, {"size": [9.0, 9.1, 8.8, 9.4] * 5})
+    >>> [(column.column, column.adjusted_p_value < 0.01) for column in drift.columns]
+    [('size', True)]
     """
     from candide.monitoring import drift
 
@@ -86,7 +113,15 @@ def detect_drift(model: ModelLike, data: Any, *, before: Any = None, **options: 
 
 
 def diff_models(before: ModelLike, after: ModelLike, limit: int = 12) -> "ModelComparison":
-    """List the differences between two models in classes, columns and levels, largest first, ``limit`` of each."""
+    """List the differences between two models in classes, columns and levels, largest first, ``limit`` of each.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> later = cd.fit({**rows, "size": [5.0, 5.2, 3.1, 2.9] * 5}, "herb", model="naive")
+    >>> cd.diff_models(model, later).columns[0].column
+    'size'
+    """
     from candide.monitoring import model_diff
 
     return model_diff.diff_models(before, after, limit)
@@ -98,6 +133,13 @@ def adapt_prior(
     """Re-estimate the class prior of a model from unlabelled rows by EM (Saerens et al., 2002).
 
     This is valid if p(x | class) has not changed, which :func:`detect_drift` helps to see.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> adapted = cd.adapt_prior(model, {"size": [3.0, 3.1, 3.2, 1.1]})
+    >>> {label: round(p, 2) for label, p in adapted.proportions_after.items()}
+    {'sage': 0.25, 'thyme': 0.75}
     """
     from candide.decisions import prior_shift
 
@@ -134,6 +176,13 @@ def forget_rows(model: ModelLike, data: Any, out: Path | None = None, **options:
 
     Classes, levels and words that no other row has are forgotten, unless they were declared. Rows that the counts rule
     out are an error, and the model stays as it is. Counts cannot prove that a row was counted.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> less = cd.forget_rows(model, {"size": [1.0], "herb": ["sage"]})
+    >>> less.fitted.counts.n_rows
+    19
     """
     from candide.store import update
 
@@ -141,7 +190,15 @@ def forget_rows(model: ModelLike, data: Any, out: Path | None = None, **options:
 
 
 def slide_window(model: ModelLike, add: Any, remove: Any, out: Path | None = None, **options: Any) -> "UpdateResult":
-    """Count new rows into a model and old rows out of it, in one change."""
+    """Count new rows into a model and old rows out of it, in one change.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> old, new = {"size": [1.0], "herb": ["sage"]}, {"size": [3.3, 3.0], "herb": ["thyme", "thyme"]}
+    >>> cd.slide_window(model, add=new, remove=old).fitted.counts.n_rows
+    21
+    """
     from candide.store import update
 
     return update.replace_rows(*_change(model, add, out, options, slide_window), remove)
@@ -161,6 +218,12 @@ def reweight_model(
 
     A sample of at most ``sample_rows`` is drawn with ``seed``. Each row is left out of the counts while it is used,
     unless ``rows_are_new``. Rows that cannot have been counted are an error.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb")
+    >>> cd.reweight_model(model, rows).fitted.term_weights.n_learned_rows
+    20
     """
     from candide.store import update
 
@@ -186,7 +249,14 @@ def merge_models(
 def describe_model(
     model: ModelLike, max_levels: int = 12, *, classes: Sequence[Any] = (), columns: Sequence[Any] = ()
 ) -> "ModelSummary":
-    """Summarise a model: the class prior, the terms, and every column given the class, or some columns and classes."""
+    """Summarise a model: the class prior, the terms, and every column given the class, or some columns and classes.
+
+    >>> import candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> [(given.label, given.proportion) for given in cd.describe_model(model).classes]
+    [('sage', 0.5), ('thyme', 0.5)]
+    """
     from candide.report.summary import summarize_model
 
     return summarize_model(load_fitted(model), max_levels, classes=classes, columns=columns)
@@ -198,6 +268,14 @@ def write_report(
     """Write a report of a model, evaluated on labelled ``data`` if given, as one HTML file that needs no network.
 
     Sections that cannot be made are left out, and the report says so. ``full=True`` leaves out nothing to save space.
+
+    >>> import os, tempfile, candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+    >>> summary = cd.write_report(model, path)
+    >>> os.path.getsize(path) > 10_000
+    True
     """
     from candide.report import build, html
 
@@ -213,6 +291,12 @@ def plot_model(
     """Draw a model, or how well it does on labelled ``data``, into a .png, .svg or .pdf file.
 
     Options: ``features``, ``classes``, ``shape``, ``kind``, ``bins``, ``normalise``, ``dpi``; see :mod:`candide.plot`.
+
+    >>> import os, tempfile, candide as cd
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
+    >>> model = cd.fit(rows, "herb", model="naive")
+    >>> cd.plot_model(model, os.path.join(tempfile.mkdtemp(), "size.png")).plot_name
+    'densities'
     """
     from candide.engines.base import no_progress
     from candide.plot.data import PlotRows

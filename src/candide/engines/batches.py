@@ -7,8 +7,6 @@ column that the source lacks is missing in every row.
 >>> from candide.engines.base import open_source
 >>> from candide.model.plan import make_plan
 >>> from candide.data.table import Table
-from candide.data.temporal import not_temporal
-from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 >>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
 >>> with open_source(table) as source:
 ...     [batch] = read_batches(source, make_plan(table), ["job"]).batches

@@ -58,6 +58,11 @@ class Text(EventModel):
     >>> model = cd.NaiveBayes({"body": event}).fit({"body": ["free prize", "see you", "free call"]}, ["s", "h", "s"])
     >>> model.predict({"body": ["free"]}).tolist()
     ['s']
+    >>> event.tokens.ngrams, event.has_density, event.weights_tokens, event.pseudo_count(), event.min_pseudo_count
+    ((1, 2), True, True, 1.0, 1.0)
+    >>> tally = model.counts_.tallies[0]
+    >>> event.weighted_counts(tally).n_tokens, event.log_odds(tally, 1)[0].shape
+    (8, (8,))
     """
 
     name: ClassVar[str] = "text"

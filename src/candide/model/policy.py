@@ -44,8 +44,10 @@ class Policy:
     every class exceeds ``referral``. ``class_prior`` holds the class proportions where the model is used.
 
     >>> policy = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2))
-    >>> policy.can_change_class, policy.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
-    (True, [1])
+    >>> policy.has_shifted_prior, policy.can_change_class
+    (True, True)
+    >>> policy.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
+    [1]
     """
 
     costs: Mapping[tuple[Any, Any], float] | None = None

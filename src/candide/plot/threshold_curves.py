@@ -78,7 +78,7 @@ def coverage(model: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> Any
     >>> from candide.model.fitted import FittedModel
     >>> ax = coverage(FittedModel(garden()), *garden_rows(200, seed=0))
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('share of rows decided', 'accuracy')
+    ('fraction of rows decided', 'accuracy')
     >>> ax.figure.clear()
     """
     return draw_coverage(*score_rows(model, X, y), None, ax)
