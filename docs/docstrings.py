@@ -1,10 +1,12 @@
-"""How docstrings become pages: an example outside an *Examples* section is set as code, as one inside it is.
+"""How docstrings become pages: an example outside an *Examples* section is shown as code, as one inside it is.
 
-A parameter that is told in one line, ``name : what it is``, has that as its description, not as its type.
-A value's fields are shown as the signature that makes it. A module's own docstring is for readers of the source; its
-page has an introduction of its own.
+A parameter described in one line, ``name : what it is``, has that as its description, not as its type. A record's
+fields are shown as the signature that makes it, and so are the fields that an estimator takes from a settings record.
+A module's own docstring is for readers of the source; its page has an introduction of its own.
 """
 
+import importlib
+import inspect
 import re
 from typing import Any
 
@@ -20,6 +22,10 @@ class SetExamples(griffe.Extension):
     """A griffe extension, named in ``mkdocs.yml``."""
 
     def on_object(self, *, obj: Any, **kwargs: Any) -> None:
+        if obj.is_function and any(
+            str(d.value).startswith("takes_settings") for d in obj.decorators
+        ):
+            obj.parameters = _parameters(obj)
         if obj.docstring is None:
             return
         if obj.is_module:
@@ -37,6 +43,23 @@ def described(docstring: str) -> str:
 
 def _fenced(match: re.Match[str]) -> str:
     return f"```pycon\n{match[0].rstrip()}\n```\n"
+
+
+def _parameters(init: Any) -> griffe.Parameters:
+    """The parameters of an estimator with the fields of its settings, which only the running program knows."""
+    cls = getattr(importlib.import_module(init.module.canonical_path), init.parent.name)
+    kinds = {kind.name: griffe.ParameterKind[kind.name.lower()] for kind in inspect._ParameterKind}
+    return griffe.Parameters(
+        *(
+            griffe.Parameter(
+                parameter.name,
+                annotation="Any",
+                kind=kinds[parameter.kind.name],
+                default=None if parameter.default is parameter.empty else repr(parameter.default),
+            )
+            for parameter in inspect.signature(cls.__init__).parameters.values()
+        )
+    )
 
 
 def _signature(obj: Any) -> str:

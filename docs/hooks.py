@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT / "examples"))  # pages import examples
+EXAMPLES = str(ROOT / "examples")
 DATA = Path(os.environ.get("CANDIDE_DATA") or ROOT.parent / "shared" / "data")
 _PIECE = re.compile(
     r"^```(?P<language>\w*)\n(?P<code>.*?)^```$"
@@ -74,6 +74,10 @@ def run(markdown: str, name: str, *, draw: bool = True) -> Iterator[Piece]:
     """Run a page's blocks as one program, in a folder of its own, and say what each printed and drew."""
     names: dict[str, Any] = {"__name__": name}
     os.environ["CANDIDE_DATA"] = str(DATA)
+    if (
+        EXAMPLES not in sys.path
+    ):  # pages import examples; mkdocs restores the path after it has imported this file
+        sys.path.append(EXAMPLES)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for piece in pieces(markdown):
             if piece.absent or piece.kind == "shown":

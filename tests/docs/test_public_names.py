@@ -31,9 +31,9 @@ def methods():
         for name in dir(cls):
             home = next(base for base in cls.__mro__ if name in vars(base))
             member = vars(home)[name]
-            told = isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
-            if not name.startswith("_") and told and home.__module__.startswith("candide"):
-                yield f"{title}.{name}", (cls, name, member)
+            is_method = isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
+            if not name.startswith("_") and is_method and home.__module__.startswith("candide"):
+                yield f"{title}.{name}", (cls, name)
 
 
 METHODS = dict(methods())
@@ -45,8 +45,8 @@ def test_a_public_name_has_an_example(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_public_method_is_told_and_shown(name):
-    cls, method, member = METHODS[name]
+def test_a_public_method_is_described_and_shown(name):
+    cls, method = METHODS[name]
     assert inspect.getdoc(getattr(cls, method)), f"{name} has no docstring"
     members = [vars(base)[method] for base in cls.__mro__ if method in vars(base)]  # an override has the base's example
     own = any(shown(getattr(inherited, "__func__", inherited)) for inherited in members)

@@ -56,6 +56,8 @@ def fit(
     like : a model, or the path of one: count the columns as it does, so that both models can be added
     options : fields of ``Settings`` and ``ReadOptions``
 
+    Examples
+    --------
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
     >>> model = cd.fit(rows, target="buys")
