@@ -104,9 +104,8 @@ class QueryColumn:
         )
         of_kind = is_day if kind == "date" else f"{is_time} AND NOT {is_day}"
         typed = self.dialect.typed_number(self.raw, str(self.name))
-        # Not true for NULL; NaN is missing too.
-        held = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"
-        return f"CASE WHEN {of_kind} THEN {typed} WHEN {held} THEN {fail} END"
+        present = f"LOWER({self.dialect.text_template.replace('{}', self.raw)}) <> 'nan'"  # not true for NULL
+        return f"CASE WHEN {of_kind} THEN {typed} WHEN {present} THEN {fail} END"
 
     def _if_written_as_date(self, days: str) -> str:
         """The days of text that is a date with dashes: databases differ in what other text they take for dates."""
