@@ -11,6 +11,7 @@ __all__ = ["postgres"]
 TABLES = 3  # of each estimator
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_predictions_are_equal_through_every_entry_point(estimator, tmp_path, postgres):
     found = Found()

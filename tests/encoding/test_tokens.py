@@ -64,6 +64,7 @@ def by_definition(documents, tokens):
 # scikit-learn ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("ngrams", [(1, 1), (1, 2)], ids=["words", "bigrams"])
 @pytest.mark.parametrize("name", CORPORA)
 def test_terms_and_counts_are_those_of_countvectorizer(name, ngrams):

@@ -149,6 +149,7 @@ def test_a_category_of_a_megabyte():
     assert cd.predict_table(fitted, {"c": [long, "s", "new"]}).column("prediction").to_pylist()[:2] == ["a", "b"]
 
 
+@pytest.mark.all_cases
 def test_a_million_categories():
     codes = np.arange(1_200_000) % 1_000_000
     data = pa.table({"c": pa.array(codes).cast(pa.string()), "y": np.arange(1_200_000) % 2})

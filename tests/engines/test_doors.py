@@ -61,6 +61,7 @@ def p(scored):
     return np.column_stack([scored[f"p_{label}"].to_numpy() for label in "abc"])
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", VALUES)
 def test_a_level_is_the_same_through_every_door(kind, tmp_path):
     values = VALUES[kind].take(pa.array([0, 1, 2] * 4))
@@ -80,6 +81,7 @@ def test_a_level_is_the_same_through_every_door(kind, tmp_path):
         assert [len(levels) for levels in both.fitted_.plan.parts[0].levels] == [len(set(VALUES[kind].drop_null()))]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", [kind for kind in VALUES if kind not in ("float", "float32", "decimal", "text")])
 def test_a_class_is_the_same_through_every_door(kind, tmp_path):
     values = VALUES[kind].take(pa.array([0, 1, 2] * 4))
@@ -105,6 +107,7 @@ TIMES = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("kind", TIMES)
 def test_times_are_days_and_nothing_is_a_category_through_every_door(kind, tmp_path):
     y = ["ab"[7 * i % 90 > 40] for i in range(40)]

@@ -176,6 +176,7 @@ def check(seed, folder):
     return found is not None
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("run", range(-(-TABLES // AT_ONCE)))
 def test_answers_are_equal_through_every_door_or_an_error_is_clear(run, tmp_path):
     with warnings.catch_warnings():
@@ -184,6 +185,7 @@ def test_answers_are_equal_through_every_door_or_an_error_is_clear(run, tmp_path
     assert np.mean(answered) > 0.8
 
 
+@pytest.mark.all_cases
 def test_the_fuzz_would_notice(tmp_path, monkeypatch):
     """Levels that are known by one way of writing them only, wherever in a model that is."""
     monkeypatch.setattr(value_matching, "match_codes", lambda labels, column: labels.encode(column))

@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet"])
 def test_predictions(folder, name):
     done = run("predict", str(folder / "m.candide"), str(folder / "rows.csv"), "-o", str(folder / name))

@@ -13,6 +13,7 @@ from candide.engines.duckdb.engine import DuckDB
 from candide.testing import check_engine
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", ["arrays", "duckdb"])
 def test_rows_in_memory(name):
     check_engine(get_engine(name))
@@ -21,6 +22,7 @@ def test_rows_in_memory(name):
 WRITERS = {"rows.parquet": pyarrow.parquet.write_table, "rows.csv": pyarrow.csv.write_csv}
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", WRITERS)
 def test_files(tmp_path, name):
     def make(table):
@@ -30,6 +32,7 @@ def test_files(tmp_path, name):
     check_engine(get_engine("duckdb"), make, typed=name != "rows.csv")
 
 
+@pytest.mark.all_cases
 def test_an_engine_of_ones_own(tmp_path):
     number = count()
     check_engine(SQLite(), lambda table: as_sqlite(table, tmp_path / f"{next(number)}.db"), typed=False)
@@ -41,6 +44,7 @@ class Narrow(DuckDB):
     max_columns = max_levels = 0
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("name", WRITERS)
 def test_tables_too_wide_for_a_query(tmp_path, name):
     def make(table):

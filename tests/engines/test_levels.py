@@ -38,6 +38,7 @@ def same_in_a_file_and_in_memory(known, asked, folder):
     return fitted
 
 
+@pytest.mark.all_cases
 @settings(max_examples=60, deadline=None)
 @given(st.lists(text, min_size=3, max_size=30, unique=True), st.lists(st.none() | text, min_size=1, max_size=30))
 def test_whatever_their_spelling(tmp_path_factory, known, asked):

@@ -60,6 +60,7 @@ def notes(call):
     return found, sorted(str(r) for r in kept if r.code in ("read-as", "read-as-open", "taken-as-missing"))
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("model", ["naive", "bayes"])
 def test_a_frame_gives_the_model_of_the_file(model, path):
     want, told = notes(lambda: cd.fit(path, target="y", model=model))

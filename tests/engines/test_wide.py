@@ -61,6 +61,7 @@ def test_columns_too_many_for_a_query_are_counted_as_few_are(data, table):
         assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
 
 
+@pytest.mark.all_cases
 def test_wide_tables_are_predicted_and_validated(data):
     scored = cd.predict_table(fit_model(data, "y", model="naive").fitted, data, keep=["y"]).to_pydict()
     right = np.mean([a == b for a, b in zip(scored["prediction"], scored["y"], strict=True)])

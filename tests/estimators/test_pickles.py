@@ -87,6 +87,7 @@ def test_other_processes_take_a_model_that_has_predicted():
     np.testing.assert_array_equal(COPIES["pickle"](pipeline).predict_proba(X), pipeline.predict_proba(X))
 
 
+@pytest.mark.all_cases
 def test_a_pickle_is_read_under_other_kernels(tmp_path):
     paths = [str(tmp_path / name) for name in KERNELS]
 

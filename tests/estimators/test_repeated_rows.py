@@ -150,6 +150,7 @@ def few_categories(n, seed, a=2, b=3):
     return {name: np.where(rng.random(n) < 0.3, y, column).astype(str) for name, column in columns.items()}, y
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("n", [500, 5000, 15_000])
 @pytest.mark.parametrize(("a", "b"), [(2, 3), (3, 2), (4, 2), (3, 3)])
 def test_held_out_scores_of_few_categories(a, b, n):

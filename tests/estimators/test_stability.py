@@ -30,6 +30,7 @@ def real(request):
     return X, y, loss(X, y)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("column", [0, 1])
 def test_ten_copies_of_a_column_change_little(real, column):
     X, y, plain = real

@@ -107,6 +107,7 @@ def test_every_family_passes_the_published_checks(case):
     check_event(case.event, prior=case.prior)
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("event", [*TOGETHER, *DOCUMENTS], ids=str)
 def test_joint_columns_and_documents_pass_the_published_checks(event):
     check_event(event)

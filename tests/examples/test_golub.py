@@ -24,6 +24,7 @@ def example():
     return module
 
 
+@pytest.mark.all_cases
 def test_at_most_three_errors(example):
     found = example.run(tables.table(GOLUB))
     assert len(found.genes) == 7129
@@ -33,6 +34,7 @@ def test_at_most_three_errors(example):
     assert len(found.model.fitted_.plan.columns) == found.model.select
 
 
+@pytest.mark.all_cases
 def test_the_test_samples_have_no_say_in_the_choice(example, tmp_path):
     table = pq.read_table(tables.table(GOLUB))
     train = pc.equal(table["split"], "train")
@@ -54,6 +56,7 @@ def test_evidence_needs_no_tuning():
     assert (model.predict(needed) != y[~train]).sum() <= 3
 
 
+@pytest.mark.all_cases
 def test_the_script_says_what_it_found_and_draws_every_test_sample(example, tmp_path, capsys, monkeypatch):
     tables.table(GOLUB)
     matplotlib = pytest.importorskip("matplotlib")

@@ -28,6 +28,7 @@ def test_the_quick_version_runs(experiment, monkeypatch, capsys):
     assert len({line.count("|") for line in lines[: lines.index("")]}) == 1
 
 
+@pytest.mark.all_cases
 def test_early_naive_bayes_leads_and_later_it_is_passed(experiment):
     curves = experiment.curves_of("digits 2 or 3", draws=12)
     assert curves.mean[0, 0] < curves.mean[1, 0]

@@ -53,6 +53,7 @@ def adult():
         return cd.fit(table("adult_train.parquet"), target="class")
 
 
+@pytest.mark.all_cases
 def test_adult(adult, score):
     X, _ = real("adult_test")
     same(score, adult, X[:ROWS])
@@ -70,6 +71,7 @@ def test_a_calibration_curve(score):
         same(score, cd.BayesClassifier(calibration="isotonic").fit(X, y), X)
 
 
+@pytest.mark.all_cases
 def test_many_classes(score):
     X, y = real("letter")
     same(score, cd.BayesClassifier().fit(X[:3000], y[:3000]), X[-300:])
@@ -232,6 +234,7 @@ LAWS = {
 }
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
 def test_every_law_at_once(score, estimate):
     rng = np.random.default_rng(0)

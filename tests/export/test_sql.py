@@ -88,6 +88,7 @@ def in_spark(spark, tmp_path):
     return by_spark(spark, tmp_path)
 
 
+@pytest.mark.all_cases
 @needs_spark
 def test_every_law_in_spark(in_spark):
     rng = np.random.default_rng(0)
@@ -95,6 +96,7 @@ def test_every_law_in_spark(in_spark):
     same(in_spark, model, without_text(every_law(rng, 1000, wild=True))[0])
 
 
+@pytest.mark.all_cases
 @needs_spark
 def test_adult_in_spark(adult, in_spark):
     """No table is joined: Spark plans the query anew after each of them, and took minutes."""

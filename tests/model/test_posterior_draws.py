@@ -35,6 +35,7 @@ def rows(n, rng):
     return {"size": size, "visits": visits, "soil": SOILS[soil]}, np.array(["no", "yes"])[y], p
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("n", [100, 400])
 def test_intervals_hold_the_truth_as_often_as_they_say(n):
     rng, held, total = np.random.default_rng(n), 0, 0

@@ -61,6 +61,7 @@ def ticks_of(ax, axis):
     return [t.get_window_extent(renderer) for t in found if t.get_text() and not t.get_rotation() % 90]
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize(("make", "k"), [(cd.NaiveBayes, 2), (cd.BayesClassifier, 26), (cd.NaiveBayes, 100)])
 def test_every_picture_of_few_and_many_classes_has_its_names_inside_and_none_on_another(make, k):
     X, y = table(k)

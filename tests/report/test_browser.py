@@ -75,6 +75,7 @@ def _voices(model):
     return list_terms(model.fitted_)
 
 
+@pytest.mark.all_cases
 def test_adult_is_scored_on_the_page_as_in_python(show, tmp_path):
     model = cd.fit(table("adult_train.parquet"), target="class")
     test = pa.parquet.read_table(table("adult_test.parquet")).slice(0, 1000)

@@ -250,6 +250,7 @@ def test_the_rows_that_surprised_it_most_are_those_of_least_probability():
     assert found.scores.accuracy == pytest.approx(right)
 
 
+@pytest.mark.all_cases
 def test_sizes_stay_within_what_a_mail_takes():
     rng = np.random.default_rng(0)
     for columns, most in ((100, 250_000), (1000, 1_000_000)):

@@ -343,6 +343,7 @@ def test_rows_go_one_by_one_in_any_order(encoding, data, order):
     assert present(left).max(initial=0.0) <= 1e-9
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("weight", [None, "tenths", "any"])
 @those(lambda e: not e.sparse)
 def test_thousands_of_rows_go_one_by_one(encoding, weight):

@@ -59,6 +59,7 @@ def test_a_few_numbers_that_have_not_changed_are_not_named(name, given):
         assert wrong <= 400 * (ALLOWED + 0.005), few
 
 
+@pytest.mark.all_cases
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("kind", ["exponential", "negative binomial", "two amounts"])
 def test_rates_of_a_few_rows_that_have_not_changed_are_not_named(kind, given):

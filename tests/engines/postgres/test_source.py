@@ -62,6 +62,7 @@ def shop(postgres, rows):
     return postgres.address()
 
 
+@pytest.mark.all_cases
 def test_it_keeps_the_laws(postgres):
     check_engine(get_engine("postgres"), postgres.make)
 

@@ -25,6 +25,7 @@ def two_workers(tmp_path_factory):
         yield spark, first
 
 
+@pytest.mark.all_cases
 def test_it_keeps_the_laws(two_workers):
     spark, _ = two_workers
     check_engine(get_engine("spark"), spark.createDataFrame)
@@ -36,6 +37,7 @@ class OnExecutors(Spark):
     tally_kinds = frozenset()
 
 
+@pytest.mark.all_cases
 def test_a_worker_is_lost_in_the_middle(two_workers):
     spark, worker = two_workers
     n, parts = 60_000, 20

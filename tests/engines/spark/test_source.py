@@ -60,6 +60,7 @@ def test_a_pasted_query_counts_times_in_no_zone(spark):
     assert error.value.column == "${s}"
 
 
+@pytest.mark.all_cases
 def test_it_keeps_the_laws_on_executors(spark):
     """Rows that are made anew each time are counted by no query; those that are read are in the test of a cluster."""
     check_engine(get_engine("spark"), lambda table: spark.createDataFrame(table).repartition(2))
