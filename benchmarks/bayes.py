@@ -63,7 +63,7 @@ def _classes(quick: bool) -> list[list[str]]:
 def _validation(quick: bool) -> list[list[str]]:
     """Five folds of a file, against five fits of as many rows as weights are learned from, and two passes."""
     from candide.data.limits import LIMITS
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
     from candide.validation.cross_validation import cross_validate
 
     rows = 100_000 if quick else 1_000_000

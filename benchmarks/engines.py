@@ -18,7 +18,7 @@ NUMBERS = [f"n{j}" for j in range(10)]
 LEVELS = {f"c{j}": size for j, size in enumerate((2, 3, 4, 5, 8, 12, 20, 50, 200, 1000))}
 _WORK = """
 import time
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 fit_model({few!r}, "y", model={model!r})  # what is done once a process is not the cost of rows
 start = time.perf_counter()
 learned = fit_model({data!r}, "y", model={model!r})
@@ -58,7 +58,7 @@ def levels() -> str:
 
 def measured(engine: str, rows: int, bare: Callable[[], object], data: str, few: str, asked: str = "") -> Measured:
     """Naive Bayes against the bare work of an engine, in turns; then each model in a process of its own."""
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     ours, theirs = seconds(lambda: fit_model(data, "y", model="naive"), bare, repeat=3, budget=240)
     work = f"{engine}, {rows:,} rows"
@@ -153,7 +153,7 @@ def scored(path: str, few: str, rows: int) -> list[Line]:
     """A model as one SELECT in DuckDB against ``candide predict``, from one Parquet file into another."""
     import duckdb
 
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     out, lines = str(Path(path).with_name("scored.parquet")), []
     for model in ("naive", "bayes"):

@@ -132,7 +132,7 @@ def _shards(folder: Path, quick: bool) -> list[list[str]]:
     from candide import store
     from candide.data.table import Table
     from candide.engines import arrays
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     path = DATA / "tables" / "adult_train.parquet"
     if not path.exists():

@@ -13,7 +13,7 @@ import numpy as np
 
 import candide as cd
 from benchmarks import results
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 TABLES = 30
 ROWS, NEW = 500, 4_000

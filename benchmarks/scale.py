@@ -11,7 +11,7 @@ from benchmarks.measure import child
 
 _WORK = """
 import time
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 query = '''
 SELECT i % 1000 / 7.0 AS a, (i * 7919) % 10007 / 11.0 AS b, (i * 104729) % 1299709 / 13.0 AS c, i % 97 * 1.5 AS d,
        (i % 5)::VARCHAR AS e, (i % 11)::VARCHAR AS f, i % 2 AS g, (i // 7) % 3 AS y
@@ -28,7 +28,7 @@ print("seconds", time.perf_counter() - start)
 
 _FILE = """
 import time
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 fit_model({small!r}, "y", model="{model}")
 start = time.perf_counter()
 learned = fit_model({path!r}, "y", model="{model}")

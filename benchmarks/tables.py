@@ -19,7 +19,7 @@ COPY (
 
 _OURS_FIT = """
 import time
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 start = time.perf_counter()
 fit_model({path!r}, "y", model="naive")
 print("seconds", time.perf_counter() - start)
@@ -58,7 +58,7 @@ print("seconds", time.perf_counter() - start)
 
 _OURS_PREDICT = """
 import time
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 fitted = fit_model({path!r}, "y", model="naive").fitted
 start = time.perf_counter()
 cd.predict_table(fitted, {path!r}, out={out!r})
@@ -94,7 +94,7 @@ def _bare(path: Path) -> str:
 
 
 def _parquet(path: Path, rows: int) -> list[list[str]]:
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
     from candide.validation.cross_validation import cross_validate
 
     bare, ours = seconds(
@@ -112,7 +112,7 @@ def _parquet(path: Path, rows: int) -> list[list[str]]:
 
 
 def _csv(path: Path, rows: int) -> list[list[str]]:
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     csv = path.with_suffix(".csv")
     duckdb.sql(f"COPY (FROM '{path}') TO '{csv}' (HEADER)")
@@ -146,7 +146,7 @@ def _predict(path: Path, rows: int) -> list[list[str]]:
 
 
 def _wide(quick: bool) -> list[list[str]]:
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     lines, before = [], None
     for width in (250, 500, 1000) if quick else (500, 1000, 2000):

@@ -51,7 +51,7 @@ LAYERS = [
     },
     {"decisions": "thresholds and class priors that shift"},
     {"validation": "folds, cross-validation, held-out scores, comparison"},
-    {"operations": "fit a model to a source"},
+    {"fit_source": "fit a model to any source: naive Bayes or the weighted model"},
     {"demo": "a table to try things on", "testing": "published checks of event models, tallies and engines"},
     {"report": "summaries as plain records, and their renderers", "plot": "pictures"},
     {"estimators": "the scikit-learn interface, the only package that imports sklearn"},

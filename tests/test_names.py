@@ -64,7 +64,7 @@ NOT_YET = {
     "metrics": "met",
     "model": "nats",
     "monitoring": "_MAX_CHANCE_NATS _missing_shares alike census room said shares told",
-    "operations": "census law met nats remark remarks said spelled told voices wanted",
+    "fit_source": "census law met nats remark remarks said spelled told voices wanted",
     "plot": "observed_level_shares _mark_observed_shares law look met nats room said shares silent spelled told",
     "report": "judged",
     "serve": "listening",

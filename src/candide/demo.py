@@ -13,11 +13,11 @@ import numpy as np
 
 from candide.data.labels import Labels
 from candide.events import Categorical, Gaussian, Poisson
+from candide.fit_source import fit_model
 from candide.metrics.scores import Scores
 from candide.model.counts import ModelCounts
 from candide.model.model import estimate_model
 from candide.model.plan import Plan, PlanPart
-from candide.operations.fit import fit_model
 from candide.tally import LevelTally, Moments, Sums
 from candide.validation.evaluation import evaluate
 from candide.validation.held_out import FitResult

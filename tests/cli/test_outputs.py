@@ -18,7 +18,7 @@ from candide import cli, store
 from candide.engines.scored_files import is_scored_file
 from candide.errors import InputError
 from candide.files import check_output, input_files
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 ROWS = "size,kind\n" + "".join(f"{i % 7}.5,{'ab'[i % 7 > 3]}\n" for i in range(40))
 

@@ -12,7 +12,7 @@ from tests.cli.typed import output as run
 import candide as cd
 from candide import store
 from candide.errors import ModelFileError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report import summary
 from candide.store.container import pack_container, unpack_container
 

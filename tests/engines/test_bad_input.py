@@ -13,7 +13,7 @@ import pytest
 import candide as cd
 from candide.engines.reading import ReadOptions
 from candide.errors import CandideError, InputError, InputTypeError, SourceError, UnknownNameError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.validation.evaluation import evaluate
 
 GOOD = "age,job,y\n" + "".join(f"{20 + i % 49},{'cook' if i % 3 else 'smith'},{'ab'[i % 2]}\n" for i in range(200))
@@ -194,7 +194,7 @@ def test_a_full_disk_leaves_nothing_under_the_name(tmp_path):
     code = f"""
 import resource, signal
 import candide as cd
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 fitted = fit_model({str(tmp_path / "data.csv")!r}, "y").fitted
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))

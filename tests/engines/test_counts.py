@@ -22,7 +22,7 @@ from candide.engines.reading import ReadOptions
 from candide.engines.sql.dialects.registry import DIALECTS
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 N = 400
 NAME = 'a "name"; --'

@@ -15,8 +15,8 @@ from candide.engines.base import Folds, LabelledSource, PreparedSource, find_eng
 from candide.engines.counting import count_source
 from candide.engines.reading import ReadOptions
 from candide.events import Categorical, EventModel, Gaussian
+from candide.fit_source import fit_model
 from candide.model.plan import Plan, PlanPart
-from candide.operations.fit import fit_model
 from candide.validation.cross_validation import cross_validate
 
 N = 400

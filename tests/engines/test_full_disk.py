@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from candide import store
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 _LIMIT = 50_000  # bytes
 

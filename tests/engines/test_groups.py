@@ -14,7 +14,7 @@ from candide.cli import cli
 from candide.errors import InputError, UnknownNameError
 from candide.events import Gaussian
 from candide.explain import columns as explain
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report import summary
 from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate

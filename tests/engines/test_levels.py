@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import candide as cd
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.fit_source import fit_model
 from candide.model.fitted import FittedModel
-from candide.operations.fit import fit_model
 from candide.store.update import count_like
 
 ODD = ["", " ", "'", "''", "a'b", '"', "\\", "\\'", "%s", "{}", "?", "$1", "--", ";", "É", "é", "e\u0301", "😀"]

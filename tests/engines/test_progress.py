@@ -15,7 +15,7 @@ from candide.data.table import Table
 from candide.engines.base import no_progress, open_source
 from candide.engines.duckdb.engine import DuckDB
 from candide.engines.duckdb.source import DuckDBSource
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.validation.cross_validation import cross_validate
 
 N = 30_000  # more rows than a query reads at once

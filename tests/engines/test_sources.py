@@ -21,7 +21,7 @@ from candide.engines.reading import ReadOptions
 from candide.errors import InputError, SourceError
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.events import EventModel
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.validation.cross_validation import cross_validate
 
 N = 500

@@ -20,7 +20,7 @@ from candide.errors import InputError, MergeError, UnknownNameError
 from candide.events import Text
 from candide.explain.terms import list_terms
 from candide.explain.words import document_words
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report import summary
 from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate

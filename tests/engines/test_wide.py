@@ -8,7 +8,7 @@ import pytest
 
 import candide as cd
 from candide.engines.base import open_source
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.validation.cross_validation import cross_validate
 
 WIDE, N = 60, 90  # columns of each kind: more than one query asks for

@@ -5,7 +5,7 @@ import pytest
 
 import candide as cd
 from candide.data.repeated_rows import DistinctRows
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 
 def mixed(n, seed, classes=2):

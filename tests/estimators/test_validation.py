@@ -6,7 +6,7 @@ import pytest
 import candide as cd
 from candide.data.notes import DataWarning
 from candide.errors import InputError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 N = 1500
 X = {"a": np.random.default_rng(0).normal(size=N)}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from tests.estimators.test_bayes_classifier import mixed
-from tests.tasks.test_update import same
+from tests.store.test_update import same
 
 import candide as cd
 from candide.data.table import Table

@@ -10,10 +10,10 @@ import candide as cd
 from candide.engines.base import Folds, open_source
 from candide.errors import InputError, ModelFileError
 from candide.events import Gaussian
+from candide.fit_source import fit_model
 from candide.metrics.scores import Scores
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
-from candide.operations.fit import fit_model
 from candide.store import container, load, save
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate

@@ -7,9 +7,9 @@ from scipy.special import expit
 
 import candide as cd
 from candide.errors import InputError
+from candide.fit_source import fit_model
 from candide.model.posterior_draws import draw_models
 from candide.model.settings import Settings
-from candide.operations.fit import fit_model
 
 SOILS = np.array(["clay", "sand", "chalk"])
 SHARES = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])

@@ -16,9 +16,9 @@ from candide import demo, store
 from candide.cli import cli, doctor
 from candide.errors import InputError
 from candide.explain.features import score_model_features
+from candide.fit_source import fit_model
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
-from candide.operations.fit import fit_model
 from candide.report import summary, terminal
 from candide.report.records import Summary
 from candide.report.summary.columns import sort_by_importance

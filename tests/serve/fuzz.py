@@ -20,7 +20,7 @@ from tests.serve.client import ask
 from tests.serve.conftest import table
 
 from candide import store
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.serve import app
 from candide.store.input_schema import example_row
 

@@ -12,8 +12,8 @@ from candide import kernels, store
 from candide.data.table import Table
 from candide.encoding import Identity
 from candide.errors import NotCountedError
+from candide.fit_source import fit_model
 from candide.kernels import powers
-from candide.operations.fit import fit_model
 from candide.tally import CoMoments, Moments, Sums, TallySpec
 from candide.tally.precision import estimate_scale
 

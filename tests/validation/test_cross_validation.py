@@ -21,10 +21,10 @@ from candide.engines.planning import prepare_source
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 from candide.estimators.naive_bayes import NaiveBayes
+from candide.fit_source import fit_model
 from candide.metrics.scores import Scores, fold_statistics
 from candide.model.model import Model
 from candide.model.settings import Settings, WeightedSettings
-from candide.operations.fit import fit_model
 from candide.validation import cross_validation
 from candide.validation.evaluation import evaluate
 from candide.weighted.fit import fit_weighted

@@ -20,8 +20,8 @@ from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.errors import InputError, UnknownNameError
 from candide.events.text import DEFAULT_TEXT
+from candide.fit_source import fit_model
 from candide.model.settings import Settings, WeightedSettings
-from candide.operations.fit import fit_model
 from candide.weighted import optimizer
 
 RNG = np.random.default_rng

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.estimators.test_weighted import ASKED, WHOLE, at
-from tests.tasks.test_update import same
+from tests.store.test_update import same
 
 import candide as cd
 from candide import store
 from candide.errors import InputError, MergeError, NotCountedError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 FIRST, REST = slice(0, 500), slice(500, 1200)
 

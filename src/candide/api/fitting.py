@@ -64,13 +64,13 @@ def fit(
     >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
     'no'
     """
+    from candide import fit_source
     from candide.data.notes import issue_warnings
-    from candide.operations import fit as fitting
 
-    model = fitting.resolve_model_kind(like, model)
+    model = fit_source.resolve_model_kind(like, model)
     plan: dict[str, Any] = {"model": model, "events": events, "drop": drop, "weight": weight}
     records = split_options(options, fit, model=model)
-    result = fitting.fit_model(data, target, calibration=calibration, like=like, **plan, **records)
+    result = fit_source.fit_model(data, target, calibration=calibration, like=like, **plan, **records)
     issue_warnings(result.notes)
     return _build_estimator(result.fitted)
 
@@ -102,16 +102,16 @@ def fit_model(
     >>> result.fitted.counts.n_rows
     20
     """
-    from candide.operations import fit as fitting
+    from candide import fit_source
 
     check_output(out, data, like, is_own_file=is_model_file, force=force)
-    model = fitting.resolve_model_kind(like, model)
+    model = fit_source.resolve_model_kind(like, model)
     if folds is None and options.keys().isdisjoint(("at_precision", "at_recall")):
         if fold_by is not None:
             raise InputError("--fold-by divides rows into folds", value=fold_by, remedy="pass --folds N with it")
         kwargs = split_options(options, fit, *_PLAN_OPTIONS, "watch", model=model)
         how: dict[str, Any] = {"calibration": calibration, "keep_held_out": keep_held_out, "like": like}
-        result = fitting.fit_model(data, target, model=model, **how, **kwargs)
+        result = fit_source.fit_model(data, target, model=model, **how, **kwargs)
         outcome = ModelFit(replace(result, fitted=result.fitted.with_policy(policy)))
     else:
         if like is not None:

@@ -190,7 +190,7 @@ def check_scoring(trial: EngineTrial) -> None:
 
 def check_refusals(trial: EngineTrial) -> None:
     """An infinity, and a target that is not there, are refused."""
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     def refused(columns: Mapping[str, Any], target: str) -> bool:
         try:
@@ -209,7 +209,7 @@ def check_refusals(trial: EngineTrial) -> None:
 def check_learning(trial: EngineTrial) -> None:
     """The default model, of pairs and more, is that of the array engine."""
     from candide.engines.predictions import predict_table
-    from candide.operations.fit import fit_model
+    from candide.fit_source import fit_model
 
     table = Table.from_data(trial.table)
     want = predict_table(fit_model(table, "y", drop=["row"]).fitted, table)

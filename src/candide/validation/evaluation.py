@@ -1,6 +1,6 @@
 """Evaluating: a model scored on a source whose labels are known.
 
->>> from candide.operations.fit import fit_model
+>>> from candide.fit_source import fit_model
 >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
 >>> evaluate(fit_model(rows, "kind").fitted, rows).accuracy
 1.0

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from candide.errors import SourceError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 ROWS = "".join(f"{i % 7}.5,{'uv'[i % 3 > 0]},{'pq'[i % 2]}\n" for i in range(100))
 HEADER = "size,kind,y\n"

@@ -8,8 +8,8 @@ import pytest
 
 import candide as cd
 from candide.errors import InputError
+from candide.fit_source import fit_model
 from candide.model.fitted import FittedModel
-from candide.operations.fit import fit_model
 from candide.store.update import count_like
 from candide.validation.cross_validation import cross_validate
 from candide.validation.evaluation import evaluate

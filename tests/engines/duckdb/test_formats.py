@@ -16,7 +16,7 @@ import candide as cd
 from candide import store
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError, MissingLibraryError, SourceError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.store.update import count_like
 from candide.validation.evaluation import evaluate
 

@@ -23,8 +23,8 @@ from candide.engines.draw_sample import draw_source_rows
 from candide.engines.planning import prepare_source
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.events import Gaussian
+from candide.fit_source import fit_model
 from candide.model.plan import Plan, PlanPart
-from candide.operations.fit import fit_model
 from candide.testing import check_engine
 from candide.validation.copy_folds import keep_copies_together
 from candide.validation.cross_validation import cross_validate

@@ -10,7 +10,7 @@ from tests.engines.spark_session import cluster, needs_spark, session, stop
 import candide as cd
 from candide.engines.base import get_engine
 from candide.engines.spark.source import Spark
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.testing import check_engine
 
 pytestmark = [pytest.mark.all_cases, needs_spark, pytest.mark.filterwarnings("ignore:.*pandas >= 3:FutureWarning")]

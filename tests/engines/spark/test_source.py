@@ -21,7 +21,7 @@ from candide.engines.planning import prepare_source
 from candide.engines.spark.source import Spark, SparkSource
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError, SourceError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.testing import check_engine
 from candide.testing.checks import check_same_state
 from candide.validation.cross_validation import cross_validate

@@ -7,7 +7,7 @@ from tests.tables import table
 import candide as cd
 from candide import store
 from candide.errors import InputError, NotCountedError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report import summary
 
 EVENTS = {"note": "text", "code": "categorical"}

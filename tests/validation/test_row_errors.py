@@ -8,7 +8,7 @@ import pytest
 
 import candide as cd
 from candide import demo
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report.summary.assessment import assess_model
 from candide.validation.row_errors import evaluate_rows
 

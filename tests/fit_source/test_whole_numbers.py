@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import candide as cd
 from candide.cli import cli
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 from candide.report import summary
 from candide.validation.cross_validation import cross_validate
 

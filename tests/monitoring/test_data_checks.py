@@ -12,7 +12,7 @@ from candide.cli import cli
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.errors import InputError
-from candide.operations.fit import fit_model
+from candide.fit_source import fit_model
 
 N = 400
 RNG = np.random.default_rng(7)

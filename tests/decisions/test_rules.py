@@ -7,8 +7,8 @@ import candide as cd
 from candide import store
 from candide.data.notes import DataWarning
 from candide.errors import InputError, InputTypeError, MergeError, ModelFileError, NotCountedError, UnknownNameError
+from candide.fit_source import fit_model
 from candide.model.fitted import FittedModel
-from candide.operations.fit import fit_model
 
 ROWS = {"leaf": [1.0, 2.0, 3.0, 9.0, 8.0, 7.0], "soil": list("abcabc"), "herb": ["sage"] * 3 + ["thyme"] * 3}
 

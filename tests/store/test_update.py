@@ -18,9 +18,9 @@ from candide import store
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.errors import InputError, MergeError, NotCountedError, UnknownNameError
+from candide.fit_source import fit_model
 from candide.model.counts import align_counts
 from candide.model.fitted import FittedModel
-from candide.operations.fit import fit_model
 from candide.store.update import count_like
 
 EVENTS = {"age": "gaussian", "job": "categorical", "zip": "categorical", "": "poisson", 'odd "name"\n🙂': "categorical"}

@@ -10,8 +10,8 @@ from tests.tables import table
 
 import candide as cd
 from candide.data.table import Table
+from candide.fit_source import fit_model
 from candide.model.settings import Settings
-from candide.operations.fit import fit_model
 from candide.priors import AddedVariance
 from candide.validation.evaluation import evaluate
 

@@ -1,1 +1,0 @@
-"""Fit a model to a source."""
