@@ -228,7 +228,7 @@ def _reading(ctx: click.Context) -> dict[str, Any]:
 class BashCompletion(BashComplete):
     """Bash cuts words at = and : and inserts what it is given as it is: words are joined again, and names quoted."""
 
-    _prefix = ""  # of the word, what stands on the line and is no part of what bash completes
+    _prefix = ""  # of the word, the text before the part that bash completes
     _is_quoted = False
 
     def get_completion_args(self) -> tuple[list[str], str]:

@@ -1,4 +1,4 @@
-"""Objects: a column of Python values in the type that its values share, the same through every door.
+"""Objects: a column of Python values in the type that its values share, the same for every source.
 
 Dates, times of day and durations are held as Arrow holds them. Text among other values makes all of them text.
 
@@ -129,7 +129,7 @@ def _chunk(chunk: Any, absent: float) -> NDArray:
 
 
 def is_nested(arrow_type: Any) -> bool:
-    """Whether values of a type are lists, structures or maps, which are no value of a row."""
+    """Whether values of a type are lists, structures or maps, which cannot be the value of a row."""
     import pyarrow as pa
 
     return pa.types.is_nested(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
