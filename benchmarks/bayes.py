@@ -62,7 +62,7 @@ def _classes(quick: bool) -> list[list[str]]:
 
 def _validation(quick: bool) -> list[list[str]]:
     """Five folds of a file, against five fits of as many rows as weights are learned from, and two passes."""
-    from candide.data.limits import LIMITS
+    from candide.data.table import LIMITS
     from candide.fit_source import fit_model
     from candide.validation.cross_validation import cross_validate
 

@@ -66,7 +66,7 @@ def pieces(markdown: str) -> Iterator[Piece]:
         elif match["language"] == "sh" and runs:
             runs = False
             yield Piece("shell", match["code"])
-        elif match["language"] == "":
+        elif match["language"] in ("", "text"):
             yield Piece("shown", match["code"], absent)
 
 

@@ -21,10 +21,10 @@ from candide.data.column_types import infer_columns
 from candide.data.labels import Labels
 from candide.data.table import Name, Table
 from candide.errors import InputError
+from candide.estimators.argument_checks import checked_labels
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.validation import checked_labels
 from candide.model.plan import PlanPart, make_plan
-from candide.plot import axis_text, style
+from candide.plot import style
 
 _BAYES_NAME = re.compile(r"bayes|nb\b|nb\(", re.IGNORECASE)
 _TEST_FRACTION = 1 / 3
@@ -268,7 +268,7 @@ def plot_learning_curves(curves: Any, *, ax: Any = None) -> Any:
     if not mean.shape == low.shape == high.shape == shape:
         raise InputError(f"mean, low and high must have a row a name and a column a size, {shape}; not {mean.shape}")
     ax = style.get_axes(ax)
-    shown = axis_text.shorten_names(curves.names, 30)
+    shown = style.shorten_names(curves.names, 30)
     for i, name in enumerate(curves.names):
         bayes = bool(_BAYES_NAME.search(str(name)))
         look: dict[str, Any] = {

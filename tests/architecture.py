@@ -28,7 +28,7 @@ LAYERS = [
     },
     {
         "numerics": "functions of numbers, accurate in the tails",
-        "files": "writing a file: whole or not at all, never over something that would be lost",
+        "files": "atomic file writes that never destroy what a user has",
     },
     {"kernels": "compiled loops and their NumPy reference implementations"},
     {"data": "tables, labels, column types, documents, number and date formats, notes"},
@@ -36,7 +36,7 @@ LAYERS = [
     {"tally": "sufficient statistics that add and subtract", "priors": "priors of parameters and classes"},
     {"distributions": "fitted distributions: score, explain, sample, describe themselves"},
     {"conjugate": "prior + tally -> distribution"},
-    {"events": "event models, one a file, with the same sections in the same order"},
+    {"events": "event models: class-conditional families and their encodings"},
     {"model": "plan (columns to blocks), counts, settings, and the fitted model"},
     {"engines": "systems that count and score: arrays, DuckDB, PostgreSQL, Spark"},
     {
@@ -55,7 +55,7 @@ LAYERS = [
     {"demo": "a table to try things on", "testing": "published checks of event models, tallies and engines"},
     {"report": "summaries as plain records, and their renderers", "plot": "pictures"},
     {"estimators": "the scikit-learn interface, the only package that imports sklearn"},
-    {"api": "the functions of the package: one for everything that a command does with data and models"},
+    {"api": "the public functions: one for each thing that a command does with data and models"},
     {"mlflow": "models in MLflow", "serve": "a model behind HTTP"},
     {"cli": "the command line"},
     {"__main__": "python -m candide"},
@@ -63,7 +63,7 @@ LAYERS = [
 # Inside a package modules may import each other in any order without a circle, except where an order is written here.
 INSIDE = {
     "engines": [{"base"}, {"sql"}, {"arrays"}, {"duckdb", "postgres", "spark"}],
-    "report": [{"records", "json", "terminal"}, {"summary"}, {"html"}, {"build"}],
+    "report": [{"records", "terminal"}, {"summary"}, {"html"}, {"build"}],
 }
 HEIGHT = {name: height for height, row in enumerate(LAYERS) for name in row}
 FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")  # the surface points everywhere

@@ -8,13 +8,10 @@ import candide as cd
 from candide import events, priors
 from candide.data.table import Table
 from candide.encoding import Grid, LevelEncoding
-from candide.encoding.indicators import Indicators
-from candide.encoding.normal_score import NormalScore
-from candide.encoding.prototypes import Prototypes
+from candide.encoding.scores import Indicators, NormalScore, Prototypes
 from candide.model.plan import Plan, PlanPart
-from candide.weighted.terms.discriminant import Discriminant
+from candide.weighted.terms.discriminant import Discriminant, PrototypeTerm
 from candide.weighted.terms.interaction import Interaction
-from candide.weighted.terms.prototype import PrototypeTerm
 
 N = 60
 _NOON = datetime(2024, 6, 1, 12, tzinfo=UTC)

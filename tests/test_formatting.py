@@ -25,6 +25,47 @@ def rows(n=400, ends=("", "")):
 
 
 @pytest.mark.parametrize(
+    ("function", "text_by_argument"),
+    [
+        (formatting.format_list, {("a", "b"): "'a', 'b'", tuple(range(10)): "0, 1, 2, 3, 4, 5, 6, 7 and 2 more"}),
+        (formatting.format_column, {"age": "age", ("x", "y"): "(x, y)", (0, 1, 2, 3, 4): "(0, 1, 2, and 2 more)"}),
+        (formatting.format_columns, {("a",): "column 'a'", tuple("abcd"): "columns 'a', 'b', 'c' and 1 more"}),
+        (formatting.format_value, {None: "missing", "a  cook": "a cook", (1.5, None): "1.5, missing", 51.0: "51"}),
+        (formatting.format_value, {1.5623976772929593: "1.5624", "no ": "'no '", "x" * 50: "x" * 37 + "..."}),
+        (formatting.format_label, {"no": "no", "no ": "'no '", "a  b": "'a  b'", "": "''", 3: "3"}),
+        (formatting.make_printable, {"red\x1b[31m\tsoil": "red [31m soil", "a\u202eb": "a b", "a\nb\t": "a\nb "}),
+        (formatting.strip_bidi_controls, {"a\u202eb\tc": "a b\tc"}),
+        (formatting.format_count, {1: "1 row", 2000: "2,000 rows", 1712.747252: "rows of weight 1,712.7"}),
+        (lambda n: formatting.format_count(n, "class", "classes"), {1: "1 class", 2: "2 classes"}),
+        (formatting.format_weight, {1712.747252: "1,712.7", 1712.0: "1,712", 0.0123: "0.0123"}),
+        (lambda days: str(formatting.date_from_days(days)), {19782.0: "2024-02-29", 0.5: "1970-01-01 12:00:00"}),
+        (formatting.date_from_days, {1e12: 1e12}),
+        (lambda name: formatting.format_parameter(name, 19782.4, True), {"mean": "2024-02-29", "sd": "19,782 days"}),
+        (lambda name: formatting.format_parameter(name, 19782.4), {"mean": "19,782", "sd": "19,782"}),
+        (formatting.format_number, {0.00123456: "0.001235", 24716.2: "24,716", 4006.21: "4006"}),
+        (formatting.format_log_odds, {0.1234: "+0.123", -2.0: "-2.000", -0.0004: "+0.000"}),
+        (formatting.format_percent, {0.5: "50%", 0.12345: "12.3%", 0.00331: "0.33%", 0.9996: "99.96%", 0.0: "0%"}),
+        (formatting.format_percent, {2e-210: "2e-208%"}),
+        (formatting.format_probability, {0.87654: "= 0.8765", 1 - 1e-9: "> 0.9999", 1e-9: "< 0.0001"}),
+        (formatting.format_threshold, {0.23456: "0.2346", 1 - 1.23e-7: "0.99999988", 1.0: "1"}),
+    ],
+)
+def test_how_names_values_and_numbers_are_written(function, text_by_argument):
+    assert {argument: function(argument) for argument in text_by_argument} == text_by_argument
+
+
+def test_tables_of_text_and_html():
+    lines = formatting.align_columns([["herb", "n"], ["sage", "12"], ["thyme", "3"]])
+    assert lines == ["herb    n", "sage   12", "thyme   3"]
+    columns = [formatting.Column("rows", "real", formatting.format_count), formatting.Column("p", "imag", ".1%")]
+    assert [column.cell(3 + 0.25j) for column in columns] == ["3 rows", "25.0%"]
+    shown = formatting.render_html_table("Herbs & more", [["herb", "odds"], ["<sage>", "1.5"]], bars=[1.5])
+    assert "Herbs &amp; more" in shown
+    assert "&lt;sage&gt;" in shown
+    assert shown.count("<tr>") == 2
+
+
+@pytest.mark.parametrize(
     ("absent", "message"), [(1, "a label is missing"), (2, "2 labels are missing, this is the first")]
 )
 def test_one_missing_label_is_singular(absent, message):

@@ -49,7 +49,7 @@ def test_to_load_and_predict_takes_no_heavy_library(name, detail, tmp_path):
     assert not loaded & HEAVY
 
 
-LATER = {"conjugate.normal", "conjugate.dirichlet", "weighted.terms.discriminant_scores", "conjugate.leave_one_out"} | {
+LATER = {"conjugate.normal", "conjugate.dirichlet", "weighted.terms.discriminant_scores"} | {
     *("distributions.base", "distributions.density", "distributions.categorical", "distributions.arrays"),
     *("data.column_types", "data.documents", "engines.arrays", "fit_source", "explain.decisions", "kernels.text"),
 }  # what a model that is loaded needs when it is estimated or fitted again

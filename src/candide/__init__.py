@@ -14,23 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from candide import errors, events, plot, priors
-    from candide.api import (
-        adapt_prior,
+    from candide.api.fitting import (
         check_data,
         compare_settings,
         cross_validate,
+        fit,
+        fit_from_counts,
+        fit_model,
+        load,
+        make_counting_query,
+    )
+    from candide.api.models import (
+        adapt_prior,
         describe_model,
         detect_drift,
         diff_models,
         evaluate,
         explain_rows,
         export_model,
-        fit,
-        fit_from_counts,
-        fit_model,
         forget_rows,
-        load,
-        make_counting_query,
         merge_models,
         plot_model,
         predict_table,
@@ -41,9 +43,9 @@ if TYPE_CHECKING:
         write_report,
     )
     from candide.estimators.bayes_classifier import BayesClassifier
-    from candide.estimators.dropins.categorical import CategoricalNB
-    from candide.estimators.dropins.discrete import BernoulliNB, ComplementNB, MultinomialNB
-    from candide.estimators.dropins.gaussian import GaussianNB
+    from candide.estimators.dropin_categorical import CategoricalNB
+    from candide.estimators.dropin_discrete import BernoulliNB, ComplementNB, MultinomialNB
+    from candide.estimators.dropin_gaussian import GaussianNB
     from candide.estimators.naive_bayes import GaussianBayes, NaiveBayes
     from candide.estimators.text import TextNB
     from candide.model.policy import Policy
@@ -91,26 +93,26 @@ __all__ = [
     "write_report",
 ]
 
-_MODULES = {
-    "BayesClassifier": "estimators.bayes_classifier",
-    "BernoulliNB": "estimators.dropins.discrete",
-    "CategoricalNB": "estimators.dropins.categorical",
-    "ComplementNB": "estimators.dropins.discrete",
-    "GaussianBayes": "estimators.naive_bayes",
-    "GaussianNB": "estimators.dropins.gaussian",
-    "MultinomialNB": "estimators.dropins.discrete",
-    "NaiveBayes": "estimators.naive_bayes",
-    "Policy": "model.policy",
-    "TextNB": "estimators.text",
-}  # names that are not functions of api, and where they are defined
 _SUBMODULES = ("errors", "events", "plot", "priors")
+_NAMES = {
+    "api.fitting": "check_data compare_settings cross_validate fit fit_from_counts fit_model load make_counting_query",
+    "estimators.bayes_classifier": "BayesClassifier",
+    "estimators.dropin_categorical": "CategoricalNB",
+    "estimators.dropin_discrete": "BernoulliNB ComplementNB MultinomialNB",
+    "estimators.dropin_gaussian": "GaussianNB",
+    "estimators.naive_bayes": "GaussianBayes NaiveBayes",
+    "estimators.text": "TextNB",
+    "model.policy": "Policy",
+}  # by module; the others are functions of api.models
 
 
 def __getattr__(name: str) -> Any:
     """Look a public name up at first use, so that `import candide` is quick and `candide.load` imports little."""
     if name not in __all__:
         raise AttributeError(f"module 'candide' has no attribute {name!r}")
-    module = import_module(f"candide.{name if name in _SUBMODULES else _MODULES.get(name, 'api')}")
+    modules = [module for module, names in _NAMES.items() if name in names.split()]
+    path = name if name in _SUBMODULES else (modules or ["api.models"])[0]
+    module = import_module(f"candide.{path}")
     globals()[name] = value = module if name in _SUBMODULES else getattr(module, name)
     return value
 

@@ -6,14 +6,9 @@ scikit-learn keeps catching them.
 >>> error = InputError("'forty' is not a number", column="age", row=3, value="forty", remedy="drop the row")
 >>> str(error), error.column, error.row, error.value, error.remedy
 ("column 'age' (row 3): 'forty' is not a number; drop the row", 'age', 3, 'forty', 'drop the row')
->>> issubclass(InputError, ValueError) and issubclass(InputError, CandideError)
-True
->>> str(unknown_name_error("event", "gausian", ["gaussian", "poisson"]))
-"unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
->>> unknown_name_error("column", "a,b", ["a", "b", "c"]).remedy
-'repeat the option for each, or pass a list'
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,8 +16,8 @@ from typing import Any
 class CandideError(Exception):
     """Anything Candide raises on purpose.
 
-    ``column``, ``row`` and ``value`` locate the problem, ``remedy`` is what to do; None where not applicable. The
-    message combines them: the place, what is wrong, the remedy.
+    ``column``, ``row`` and ``value`` locate the problem, ``remedy`` is what to do; None if not applicable. ``code``
+    names the kind of problem, such as "unknown-name", whatever the wording of the message.
     """
 
     def __init__(self, problem: str = "", *, column: Any = None, row: Any = None, value: Any = None, remedy: str = ""):
@@ -35,13 +30,17 @@ class CandideError(Exception):
         text = f"{' '.join(place)}: {self.problem}" if place else self.problem
         return text if self.remedy is None else f"{text}; {self.remedy}"
 
+    @property
+    def code(self) -> str:
+        return re.sub("(?<=[a-z])(?=[A-Z])", "-", type(self).__name__.removesuffix("Error")).lower()
+
     def __reduce__(self) -> Any:
         return _restore_error, (type(self), self.args, self.__dict__)
 
 
 def _restore_error(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
     """An error as it was pickled, whatever arguments its class requires."""
-    error = cls.__new__(cls, *args)
+    error = BaseException.__new__(cls, *args)  # cls.__new__ may be MemoryError's, which refuses other classes
     error.args = args
     error.__dict__.update(state)
     return error
@@ -60,11 +59,7 @@ class UnknownNameError(InputError):
 
 
 class SourceError(InputError):
-    """A source that cannot be read as it is; ``where`` names it, ``line`` the line, where one is to blame.
-
-    >>> str(SourceError("'x' is not a number", source="rows.csv", line=7, column="age", value="x"))
-    "rows.csv, line 7: column 'age': 'x' is not a number"
-    """
+    """A source that cannot be read as it is; ``line`` is the line at fault, if there is one."""
 
     def __init__(self, problem: str, *, source: str, line: int | None = None, **place: Any):
         super().__init__(problem, **place)
@@ -98,7 +93,7 @@ MERGE_REMEDY = "fit one model like the other (like=..., or candide fit --like MO
 
 
 class NotCountedError(InputError):
-    """A subtraction of rows that were never counted; ``cell`` is the class and position, where one is to blame."""
+    """A subtraction of rows that were never counted; ``cell`` is the class and position at fault, if there is one."""
 
     def __init__(self, reason: str, cell: tuple[int, int] | None = None, **place: Any):
         super().__init__(reason if cell is None else f"{reason} (class {cell[0]}, position {cell[1]})", **place)
@@ -110,7 +105,7 @@ class SumTooLargeError(InputError):
 
 
 class ModelFileError(InputError):
-    """A file that is not a model, or not a whole one."""
+    """A file that is not a model, or an incomplete one."""
 
 
 class MissingLibraryError(CandideError, ImportError):
@@ -122,23 +117,21 @@ class MemoryLimitError(CandideError, MemoryError):
 
 
 class BusyError(CandideError):
-    """A file that another process is writing, and has been for too long."""
+    """Another process has been writing a file for too long."""
 
 
 def unknown_name_error(kind: str, name: object, choices: Iterable[object]) -> UnknownNameError:
     """The error for a ``name`` that is not one of ``choices``, with the nearest name suggested."""
     from difflib import get_close_matches
 
-    names = [str(k) for k in choices]
+    names = [str(choice) for choice in choices]
     if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
         name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
     near = get_close_matches(str(name), names, n=1)
-    near = (
-        near or [choice for choice in names if len(str(name)) > 1 and choice.startswith(str(name))][:1]
-    )  # its beginning
+    near = near or [choice for choice in names if len(str(name)) > 1 and choice.startswith(str(name))]
     hint = f"; did you mean {near[0]!r}?" if near else ";"
-    several = [part.strip() for part in str(name).split(",")]
-    remedy = "" if len(several) == 1 or not set(several) <= set(names) else "repeat the option for each, or pass a list"
-    more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES + 1 else ""
-    shown = ", ".join(names[:_MAX_LISTED_NAMES] if more else names) + more
+    parts = [part.strip() for part in str(name).split(",")]
+    remedy = "repeat the option for each, or pass a list" if len(parts) > 1 and set(parts) <= set(names) else ""
+    rest = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES + 1 else ""
+    shown = ", ".join(names[:_MAX_LISTED_NAMES] if rest else names) + rest
     return UnknownNameError(f"unknown {kind} {name!r}{hint} Known: {shown}", value=name, remedy=remedy)

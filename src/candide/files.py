@@ -1,14 +1,7 @@
 """Files: replaced completely or not at all, never where data would be lost, and changed by one process at a time.
 
 The lock is an advisory lock of the operating system (``flock``; on Windows ``locking``) on a small file beside the
-model. The system releases it when its holder ends, however it ends, so that no lock is ever stale.
-
->>> import tempfile
->>> path = os.path.join(tempfile.mkdtemp(), "a.txt")
->>> with lock_file(path):
-...     write_atomically(path, [b"one ", b"piece"])
->>> open(path).read(), os.listdir(os.path.dirname(path))
-('one piece', ['a.txt'])
+model. The system releases it when its holder ends, so that no lock is ever stale.
 """
 
 import errno
@@ -38,17 +31,7 @@ def check_output(
     """Refuse an output path that would lose something; call it before any work is done for the output.
 
     The path may not be one of the files behind ``inputs`` (models and data in any form), nor a file that Candide did
-    not write, as ``is_own_file`` tells, unless ``force`` is set. Folders, pipes and devices are always refused.
-
-    >>> import tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("age,job")
-    >>> try:
-    ...     check_output(path, {"age": [30]}, path, is_own_file=lambda name: True)
-    ... except InputError as error:
-    ...     print(error.problem.removeprefix(path))
-     is one of the inputs, which would be lost
+    not write (``is_own_file``), unless ``force`` is set. Folders, pipes and devices are always refused.
     """
     if path is None:
         return
@@ -63,40 +46,30 @@ def check_output(
     existing = _stat_regular(name)
     if existing is None or force:
         return
-    if any(_is_same_file(file, existing) for file in input_files(*inputs)):
-        raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE_REMEDY)
+    for file in input_files(*inputs):
+        with suppress(OSError):
+            if os.path.samestat(os.stat(file), existing):  # through symbolic and hard links
+                raise InputError(f"{name} is one of the inputs, which would be lost", value=name, remedy=_FORCE_REMEDY)
     if not is_own_file(name):
         what = "holds something else" if existing.st_size else "is empty"
         raise InputError(f"{name} exists already, and {what}", value=name, remedy=_FORCE_REMEDY)
 
 
 def input_files(*inputs: Any) -> Iterator[Any]:
-    """Yield the files behind models and data: of a path, a folder, a glob, a query; the descriptor of standard input.
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> open(os.path.join(folder, "b.csv"), "w").close()
-    >>> [os.path.basename(name) for name in input_files(f"SELECT * FROM '{folder}/b.csv'")]
-    ['b.csv']
-    """
+    """Yield the files behind a path, a folder, a glob or a query, and the descriptor of standard input."""
     for data in inputs:
         if isinstance(data, str) and data == "-":
             with suppress(AttributeError, OSError, ValueError):  # no standard input, or one without a descriptor
                 yield sys.stdin.fileno()
-        elif isinstance(data, str | os.PathLike):
-            yield from _files_in_name(os.fspath(data))
-        else:
+        elif not isinstance(data, str | os.PathLike):
             yield from getattr(data, "files", ())  # of an Arrow dataset
-
-
-def _files_in_name(name: str) -> Iterator[str]:
-    if os.path.isdir(name):
-        yield from (os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files)
-    elif os.path.exists(name):
-        yield name
-    else:  # a glob, a table within a file, or a query with names in quotes
-        for text in {name, name.partition("::")[0], *(match[2] for match in _QUOTED_TEXT.finditer(name))}:
-            yield from glob.glob(text, recursive=True)
+        elif os.path.isdir(name := os.fspath(data)):
+            yield from (os.path.join(folder, file) for folder, _, files in os.walk(name) for file in files)
+        elif os.path.exists(name):
+            yield name
+        else:  # a glob, a table within a file, or a query with names in quotes
+            for text in {name, name.partition("::")[0], *(match[2] for match in _QUOTED_TEXT.finditer(name))}:
+                yield from glob.glob(text, recursive=True)
 
 
 def _stat_regular(name: str) -> os.stat_result | None:
@@ -110,13 +83,6 @@ def _stat_regular(name: str) -> os.stat_result | None:
     return status
 
 
-def _is_same_file(path: str | os.PathLike, other_stat: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), other_stat)  # through symbolic and hard links
-    except OSError:
-        return False
-
-
 def write_atomically(
     path: str | os.PathLike, chunks: Iterable[Any], check: Callable[[str], None] = lambda temporary: None
 ) -> None:
@@ -124,7 +90,9 @@ def write_atomically(
     with replace_file(path) as temporary:
         with open(temporary, "wb", buffering=0) as out:
             for chunk in chunks:
-                _write_all(out, memoryview(chunk))
+                view = memoryview(chunk)
+                while len(view):
+                    view = view[out.write(view) :]
         check(temporary)
 
 
@@ -153,34 +121,28 @@ def replace_file(path: str | os.PathLike) -> Iterator[str]:
         raise InputError(what, value=os.fspath(path), remedy="free some space, or write elsewhere") from None
     finally:
         remove_temporary(temporary)
-    _sync_folder(os.path.dirname(target))
+    with suppress(OSError):  # a new name survives a power cut then; systems that cannot open folders do it themselves
+        folder = os.open(os.path.dirname(target), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
-def temporary_file(ending: str = "") -> str:
-    """Create an empty file for this process and return its name."""
-    name = _temporary(ending)
-    os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    return name
-
-
-def temporary_folder() -> str:
-    """Create a folder for this process and return its name."""
-    name = _temporary("")
-    os.mkdir(name, 0o700)
-    return name
-
-
-def _temporary(ending: str) -> str:
-    """Return a new name, recorded before the file exists: the process may be stopped at any moment."""
+def temporary_file(ending: str = "", *, is_folder: bool = False) -> str:
+    """Create an empty file or a folder for this process and return its name."""
     import tempfile  # here: loading a model does not need it
 
     name = os.path.join(tempfile.gettempdir(), f"candide-{os.urandom(8).hex()}{ending}")
-    _temporaries.add(name)
+    _temporaries.add(name)  # before the file exists, because the process may be stopped at any moment
+    if is_folder:
+        os.mkdir(name, 0o700)
+    else:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     return name
 
 
 def remove_temporary(temporary: str) -> None:
-    """Remove a temporary file or folder, if it still exists."""
     if os.path.isdir(temporary):
         import shutil
 
@@ -198,24 +160,8 @@ def remove_temporaries() -> None:
 
 
 def _copy_mode(temporary: str, target: str) -> None:
-    """Give a file the mode of the one it will replace."""
     with suppress(FileNotFoundError):
         os.chmod(temporary, os.stat(target).st_mode & 0o7777)
-
-
-def _write_all(out: Any, chunk: memoryview) -> None:
-    while len(chunk):
-        chunk = chunk[out.write(chunk) :]
-
-
-def _sync_folder(folder: str) -> None:
-    """Sync a folder, so that a new name survives a power cut; systems that cannot open folders do it themselves."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _sibling_path(path: str, ending: str) -> str:
@@ -255,29 +201,22 @@ def _acquire_lock(name: str, path: str, timeout: float) -> int:
 
 
 def _try_lock(handle: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
+    with suppress(OSError if sys.platform == "win32" else BlockingIOError):
+        if sys.platform == "win32":
+            import msvcrt
 
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return False
 
 
 def _remove_stale(target: str) -> None:
-    """Remove temporary files that killed processes left."""
     folder, name = os.path.split(target)
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith(f".{name}.") and entry.name.endswith(".tmp"):
-                with suppress(OSError):
-                    if time.time() - entry.stat().st_mtime > _STALE_SECONDS:
-                        os.unlink(entry.path)
+    for path in glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.tmp")):
+        with suppress(OSError):
+            if time.time() - os.stat(path).st_mtime > _STALE_SECONDS:
+                os.unlink(path)

@@ -1,13 +1,4 @@
-"""Fit a model to a source: naive Bayes in one pass, the weighted model in two; memory does not grow with the rows.
-
-With ``like`` the rows are counted as another model counted its own, so that both models add:
-
->>> june = {"size": [1.0, 1.2, 3.1, 3.3] * 9, "fruit": ["plum", "plum", "pear", "pear"] * 9}
->>> july = {"size": [1.1, 2.9, 3.7], "fruit": ["plum", "pear", "fig"]}
->>> model = fit_model(june, "fruit").fitted
->>> (model + fit_model(july, "fruit", like=model).fitted).counts.class_weight.tolist()
-[1.0, 19.0, 19.0]
-"""
+"""Fit a model to a source: naive Bayes in one pass, the weighted model in two; memory does not grow with the rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +7,8 @@ from typing import Any
 from candide.data.notes import Note
 from candide.data.sample import Sample
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress, open_source
-from candide.engines.counting import check_classes, count_source
+from candide.engines.counting import check_classes, count_source, prepare_like, prepare_source, reading_record
 from candide.engines.draw_sample import draw_class_sample, draw_sample, draw_text_sample, learn_grids
-from candide.engines.planning import prepare_like, prepare_source, reading_record
 from candide.engines.reading import ReadOptions, make_read_options
 from candide.errors import InputError
 from candide.model.counts import ModelCounts
@@ -26,7 +16,7 @@ from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, plan_columns
 from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
-from candide.store.models import refuse_plan_options, resolve_plan
+from candide.store.file import refuse_plan_options, resolve_plan
 from candide.validation.held_out import (
     N_FOLDS,
     FitResult,
@@ -58,16 +48,10 @@ def fit_model(
 ) -> FitResult:
     """Fit a model to any source: "naive" Bayes, or "bayes", the weighted model.
 
-    ``drop`` leaves columns out, ``weight`` names a column of row weights; ``weighted`` are settings of the weighted
-    model, besides ``settings``, ``events`` and ``calibration``. Rows without a label are left out, and labels that look
-    like a measurement are taken as classes, each with a note. ``calibration`` calibrates the probabilities of a
-    weighted model on held-out rows, "logistic" or "isotonic"; ``keep_held_out`` returns its scores on these rows. Both
-    cross-validate within the sample, without a further pass. ``like`` is a model, or a plan: the rows are counted as it
-    counts, so that both add, and the new model is of its kind; it may have one class only.
-
-    >>> result = fit_model({"x": [1.0, 2.0, 8.0, 9.0, 5.0], "y": ["a", "a", "b", "b", None]}, "y")
-    >>> result.fitted.counts.class_weight.tolist(), result.note_texts
-    ([2.0, 2.0], ["1 row has no value of 'y' and was left out"])
+    ``weighted`` are settings of the weighted model besides ``settings``, ``events`` and ``calibration``. To calibrate,
+    or to return the scores of held-out rows (``keep_held_out``), it cross-validates within the sample, without a
+    further pass. ``like`` is a model, or a plan: the rows are counted as it counts, so that both add, and the new model
+    is of its kind; it may have one class only.
     """
     plan, like_model = (None, None) if like is None else resolve_plan(like)
     if like is not None:
@@ -76,7 +60,11 @@ def fit_model(
         reading = reading if like_model is None else make_read_options(like_model, reading)
     settings = settings or default_settings(model)
     options = replace(weighted or WeightedSettings(), model=settings, events=events, calibration=calibration)
-    _check_settings(options, model)
+    if model != "naive":
+        refuse_naive_settings(settings)
+    elif calibration:
+        remedy = "pass model='bayes' (--model bayes), or leave it out"
+        raise InputError("calibration applies to weighted models only", value=calibration, remedy=remedy)
     with open_source(data, reading) as source:
         rows = LabelledSource(source, target, weight)
         if model != "naive":
@@ -103,26 +91,18 @@ def fit_model(
     fitted = replace(fitted, stored_counts=counts if plan else check_classes(counts, target), target=target, **record)
     fitted.model  # noqa: B018  an estimate that is not possible is an error now, not at the first prediction
     assert count.result is not None
-    notes = collect_notes(counts, target, prepared, count.result)
+    result = FitResult(fitted, prepared.columns, collect_notes(counts, target, prepared, count.result))
     if sample is None:
-        return FitResult(fitted, prepared.columns, notes)
-    result = FitResult(fitted, prepared.columns, [*small_weight_notes(sample.weight), *notes])
+        return result
+    result = replace(result, notes=[*small_weight_notes(sample.weight), *result.notes])
     return _add_held_out_scores(result, sample, options, keep_held_out, plan)
-
-
-def _check_settings(settings: WeightedSettings, model: str) -> None:
-    if model != "naive":
-        refuse_naive_settings(settings.model)
-    elif settings.calibration:
-        remedy = "pass model='bayes' (--model bayes), or leave it out"
-        raise InputError("calibration applies to weighted models only", value=settings.calibration, remedy=remedy)
 
 
 def _draw_sample(rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch) -> Sample:
     """The rows that weights are learned from: more where there are token weights."""
     is_text = bool(prepared.plan.token_columns)
     draw, n_rows = (draw_text_sample, settings.max_documents) if is_text else (draw_sample, settings.sample_rows)
-    with watch(rows.source, "looking"):
+    with watch(rows.source, "sampling"):
         return draw(rows, prepared, rows=n_rows, seed=settings.random_state)
 
 
@@ -150,8 +130,8 @@ def _add_rare_classes(
     can_subtract = can_subtract_folds(sample, sample.distinct(), fitted.counts, fitted.settings)
     if not can_subtract or not has_rare_class(sample, fitted.counts):
         return sample
-    n_rows, seed = settings.sample_rows, settings.random_state
-    return draw_class_sample(rows, prepared, len(fitted.labels), rows=n_rows, seed=seed)
+    size = {"rows": settings.sample_rows, "seed": settings.random_state}
+    return draw_class_sample(rows, prepared, len(fitted.labels), **size)
 
 
 def _add_held_out_scores(

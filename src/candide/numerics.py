@@ -1,10 +1,6 @@
-"""Special functions in log space, exact where the textbook form cancels; scipy is loaded at first use.
+"""Numerical functions: special functions in log space, quantiles, and sums as expansions of three doubles.
 
->>> float(log_rising_factorial(3.0, 2.0)), float(np.log(3.0 * 4.0))  # 3 * 4, the rising factorial
-(2.4849066497880004, 2.4849066497880004)
->>> # A difference of two numbers near 2.7e13.
->>> log_rising_factorial(1e12, 0.5).round(9).item(), round(np.log(1e6).item(), 9)
-(13.815510558, 13.815510558)
+Special functions are exact where the textbook form cancels; scipy is loaded at first use.
 """
 
 import numpy as np
@@ -15,21 +11,15 @@ Floats = NDArray[np.float64]
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # Abramowitz and Stegun 6.1.41
 _TINY = 1e-300  # below it Gamma(a) = 1 / a, to the last digit
 _MAX_STDLIB_VALUES = 1000  # values up to which the standard library serves, and scipy need not be imported
+_TOLERANCE = 1e-12  # proportions that differ by less are equal
+EXPANSION_PARTS = 3  # a number as the sum of three doubles, largest first, on the last axis: 159 bits instead of 53
 _STIRLING_START = 16.0  # from here on those six terms are exact to rounding
 
 
 def gammaln(x: ArrayLike) -> Floats:
-    """log |Gamma(x)|."""
     from scipy.special import gammaln as loggamma  # here, because importing it costs more than loading a small model
 
     return loggamma(x)
-
-
-def gammainc(a: ArrayLike, x: ArrayLike) -> Floats:
-    """The regularised lower incomplete gamma function: for whole a, P(Poisson(x) >= a)."""
-    from scipy.special import gammainc as lower
-
-    return lower(a, x)
 
 
 def log_or_minus_inf(x: ArrayLike) -> Floats:
@@ -51,16 +41,12 @@ def mask_negative(x: NDArray, log_prob: NDArray) -> Floats:
 
 
 def log_proportion(part: ArrayLike, total: ArrayLike) -> Floats:
-    """log(part / total) for 0 <= part <= total; near one it is taken from the rest, so that it keeps its digits.
-
-    >>> float(log_proportion(1e9, 1e9 + 1.0))
-    -9.999999995e-10
-    """
+    """log(part / total) for 0 <= part <= total, computed from the rest near one, so that it keeps its digits."""
     part, total = np.broadcast_arrays(np.asarray(part, float), np.asarray(total, float))
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.divide(part, total)
-        near = share > 0.5
-        out = np.atleast_1d(np.log(share))
+        proportion = np.divide(part, total)
+        near = proportion > 0.5
+        out = np.atleast_1d(np.log(proportion))
         out[near] = np.log1p((part[near] - total[near]) / total[near])
     return out.reshape(part.shape)
 
@@ -73,7 +59,8 @@ def log_rising_factorial(a: ArrayLike, x: ArrayLike) -> Floats:
         if large.all():
             out = _rising_large(a, x)
         elif a.size * x.size <= _MAX_STDLIB_VALUES and (a >= _TINY).all():
-            out = _rising_small(a, x)
+            steps = a[..., None] + np.arange(_STIRLING_START)  # up to where Stirling's series is exact
+            out = _rising_large(a + _STIRLING_START, x) - np.log1p(x[..., None] / steps).sum(axis=-1)
         else:
             tiny = a < _TINY  # where Gamma may be infinite: there from a step above
             out = gammaln(a + tiny + x) - gammaln(a + tiny)
@@ -90,42 +77,31 @@ def _rising_large(a: Floats, x: Floats) -> Floats:
     return (a - 0.5) * np.log1p(x / a) + x * (np.log(end) - 1.0) + _stirling(end) - _stirling(a)
 
 
-def _rising_small(a: Floats, x: Floats) -> Floats:
-    """Sixteen steps up to where Stirling's series is exact."""
-    steps = a[..., None] + np.arange(_STIRLING_START)
-    return _rising_large(a + _STIRLING_START, x) - np.log1p(x[..., None] / steps).sum(axis=-1)
-
-
 def _stirling(a: Floats) -> Floats:
     inverse = 1.0 / a
     return inverse * np.polynomial.polynomial.polyval(inverse * inverse, _STIRLING)
 
 
-def normal_quantile(p: ArrayLike) -> Floats:
-    """The quantile of the standard normal at p.
+def is_right_skewed(values: Floats, n: Floats) -> bool:
+    """Whether weighted values have their longer tail above: true of a column or of its negation."""
+    if not len(values):
+        return True
+    away = values / max(float(np.abs(values).max()), _TINY)
+    away = away - float(n @ away) / float(n.sum())
+    return bool(n @ away**3 >= 0)
 
-    >>> normal_quantile(0.975).round(2).item()
-    1.96
+
+def nearest_indices(proportions: NDArray, targets: NDArray, *, prefer_low: bool) -> NDArray[np.intp]:
+    """The index of the ascending proportion nearest each target; for ties, the one nearer to a half.
+
+    ``prefer_low`` decides where both are as near to a half, so that a column and its negation have the same quantiles.
     """
-    from scipy.special import ndtri
-
-    return ndtri(p)
-
-
-def chi_square_tail(x: ArrayLike, degrees: ArrayLike) -> Floats:
-    """The probability that a chi-square variable exceeds x.
-
-    >>> chi_square_tail([3.84, 300.0], [1.0, 245.0]).round(4).tolist()
-    [0.05, 0.0094]
-    """
-    from scipy.special import chdtrc
-
-    return chdtrc(np.asarray(degrees, float), np.asarray(x, float))
-
-
-# Expansions: a number as the sum of three doubles, largest first, on the last axis of an array: 159 bits instead of 53.
-
-EXPANSION_PARTS = 3
+    above = np.clip(np.searchsorted(proportions, targets), 1, max(1, len(proportions) - 1))
+    below = above - 1
+    up, down = proportions[above] - targets, targets - proportions[below]
+    tie = np.abs(up - down) <= _TOLERANCE
+    middle = np.abs(targets - 0.5) <= _TOLERANCE
+    return np.where(np.where(tie, np.where(middle, not prefer_low, targets < 0.5), up < down), above, below)
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -151,11 +127,7 @@ def _split(x: Floats) -> tuple[Floats, Floats]:
 
 
 def sum_to_expansion(*values: ArrayLike) -> Floats:
-    """(..., 3) the sum of numbers, as an expansion.
-
-    >>> sum_to_expansion(1e300, 1.0, 1e-300, -1e300).tolist()
-    [1.0, 1e-300, 0.0]
-    """
+    """(..., 3) the sum of numbers, as an expansion."""
     terms: list[Floats] = list(np.broadcast_arrays(*(np.asarray(term, float) for term in values)))
     terms += [np.zeros_like(terms[0])] * (EXPANSION_PARTS - len(terms))
     for top in range(EXPANSION_PARTS):
@@ -169,5 +141,4 @@ def sum_to_expansion(*values: ArrayLike) -> Floats:
 
 
 def split_expansion(x: Floats) -> list[Floats]:
-    """The terms of an expansion."""
     return [x[..., i] for i in range(EXPANSION_PARTS)]

@@ -254,6 +254,13 @@ PRIORS: dict[str, type[Prior]] = {
 }
 
 
+def refuse_improper(is_improper: object, prior: Prior | None) -> None:
+    """Raise if a prior has no finite integral: nothing is marginal under it."""
+    if np.any(is_improper):  # type: ignore[call-overload]
+        what = f"{prior!r} is improper here, so there is no marginal likelihood"
+        raise InputError(what, value=prior, remedy="use a proper prior")
+
+
 def resolve_prior(x: Prior | str | None) -> Prior | None:
     """The prior meant by an instance or a name; None stays None, which leaves the choice to the event model.
 

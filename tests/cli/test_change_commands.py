@@ -198,7 +198,7 @@ def test_reweight_learns_the_weights_again(herbs, weighted, tmp_path):
     assert "did you mean: candide reweight" in str(swapped.exception)
 
 
-def test_reweight_refuses_rows_of_another_month_unless_that_is_said(herbs, weighted):
+def test_reweight_refuses_rows_of_another_month_unless_declared(herbs, weighted):
     result = run("reweight", weighted, herbs / "june.csv", "-t", "herb")
     assert result.exit_code == 1
     assert "--rows-are-new" in result.exception.remedy

@@ -152,7 +152,7 @@ def test_every_command_has_help_with_an_example(command):
         assert all(name in result.output for name in option.opts if name.startswith("--"))
 
 
-def test_a_default_is_told_where_every_model_has_it():
+def test_a_default_is_documented_for_every_model():
     shown = {one.name: getattr(one, "show_default", None) for one in cli.cli.commands["fit"].params}
     assert (shown["class_prior"], shown["estimate"], shown["decimal"]) == (False, True, False)
 
@@ -161,7 +161,7 @@ def main(*args: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "candide", *map(str, args)], capture_output=True, text=True)
 
 
-def test_errors_are_one_line_and_the_exit_status_tells(herbs, tmp_path):
+def test_errors_are_one_line_with_an_exit_status(herbs, tmp_path):
     folder, _ = herbs
     wrong = main("fit", "--model=naive", folder / "herbs.csv", "--target", "hrb")
     assert wrong.returncode == 1

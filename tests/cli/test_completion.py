@@ -89,7 +89,7 @@ def test_classes_of_a_table_are_the_values_of_its_target(folder, name):
 
 
 @pytest.mark.parametrize("name", ["none.csv", "broken.parquet", "broken.candide", "empty.csv", ".", "-"])
-def test_nothing_is_said_of_what_cannot_be_read(folder, name, capfd):
+def test_nothing_is_reported_of_what_cannot_be_read(folder, name, capfd):
     for path, content in (("broken.parquet", b"PAR1??"), ("broken.candide", b"\x10" * 90), ("empty.csv", b"")):
         (folder / path).write_bytes(content)
     assert completed("fit", name, "--target", "") == []
@@ -97,7 +97,7 @@ def test_nothing_is_said_of_what_cannot_be_read(folder, name, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_is_completed_where_one_is_wanted(folder):
+def test_a_file_is_completed_where_one_is_expected(folder):
     assert completed("fit", "ro", kind="file") == ["ro"]
     assert completed("predict", "plants.candide", "", kind="file") == [""]
     assert completed("predict", "plants.candide", "rows.csv", "--costs", "co", kind="file") == ["co"]

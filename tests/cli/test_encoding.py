@@ -6,7 +6,7 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from candide.cli.run import cli
+from candide.cli.group import cli
 from candide.errors import InputError
 
 TARGET = "\u540d\u524d"

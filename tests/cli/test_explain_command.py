@@ -14,7 +14,7 @@ from tests.cli.typed import run
 import candide as cd
 from candide import demo
 from candide.errors import InputError
-from candide.explain.decisions import explain_table
+from candide.explain.rows import explain_table
 
 PLANTS, HERBS = demo.garden_rows(300, seed=5)
 EVENTS = {"flowers": "poisson", ("height_cm", "leaf_mm"): "gaussian-full"}
@@ -48,7 +48,7 @@ def alone(row, names):
     return {name: value if name in names else [None] for name, value in row.items()}
 
 
-def test_what_a_column_says_is_what_it_changes_when_all_others_are_missing(garden):
+def test_a_contribution_is_the_change_when_all_other_columns_are_missing(garden):
     model = cd.load(garden / "m.candide")
     for i, facts in zip([0, 6, 7, 8], ask("explain", garden / "m.candide", garden / "plants.parquet", "--row", 1,
                                           "--rows", "7-9"), strict=True):  # fmt: skip
@@ -85,7 +85,7 @@ def test_contributions_add_up_to_the_log_odds(estimate, rows):
     assert [d.prediction for d in decisions] == model.predict(some).tolist()
 
 
-def test_columns_modelled_together_speak_as_one():
+def test_columns_modelled_jointly_contribute_as_one():
     model = cd.NaiveBayes(EVENTS).fit(PLANTS, HERBS)
     [decision] = explain_table(model.fitted_, {**row_of(3), "height_cm": [50.0], "leaf_mm": [None]})
     together = next(r for r in decision.contributions if isinstance(r.column, tuple))
@@ -139,7 +139,7 @@ def test_text_and_dates_are_shown_as_they_were_given(tmp_path):
     assert facts["prediction"] == "ham"
 
 
-def test_what_is_impossible_speaks_for_the_other_without_bound(tmp_path):
+def test_an_impossible_value_decides_for_the_other_class(tmp_path):
     rows = {"soil": ["sand", "sand", "clay", "chalk"], "pot": ["red", "blue", "red", "red"]}
     path = tmp_path / "m.candide"
     cd.NaiveBayes(estimate="mle").fit(rows, ["a", "a", "b", "b"]).save(path)
@@ -155,18 +155,25 @@ def test_what_is_impossible_speaks_for_the_other_without_bound(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "remedy"),
+    ("rows", "value", "remedy"),
     [
-        ("0", "rows are counted from 1, and a range goes up"),
-        ("9-3", "rows are counted from 1, and a range goes up"),
-        ("first", "pass a number, such as 7, or a range, such as 3-9"),
-        ("3-", "pass a number, such as 7, or a range, such as 3-9"),
+        ("0", (0, 0), "rows are counted from 1, and a range goes up"),
+        ("3,9-3", (9, 3), "rows are counted from 1, and a range goes up"),
+        ("first", "first", "pass a number, such as 7, or a range, such as 3-9"),
+        ("3-", "3-", "pass a number, such as 7, or a range, such as 3-9"),
     ],
 )
-def test_what_is_no_row(garden, rows, remedy):
-    error = run("explain", garden / "m.candide", garden / "plants.parquet", f"--rows={rows}").exception
+def test_what_is_not_a_row(garden, rows, value, remedy):
+    result = run("explain", garden / "m.candide", garden / "plants.parquet", f"--rows={rows}")
+    error = result.exception
     assert isinstance(error, InputError)
-    assert (error.value, error.remedy) == (rows, remedy)
+    assert (error.value, error.remedy) == (value, remedy)
+    assert not result.stdout
+
+
+def test_row_0_is_an_error_in_python(garden):
+    with pytest.raises(InputError, match="rows: 0 is not a valid row or range; rows are counted from 1"):
+        list(cd.explain_rows(garden / "m.candide", garden / "plants.parquet", rows=[0]))
 
 
 def test_rows_that_there_are_not(garden):
@@ -187,7 +194,7 @@ KINDS = ["spam", "ham", "spam", "ham", "spam"] * 6
 
 
 @pytest.mark.parametrize("how", ["multinomial", "bernoulli", "complement", "polya"])
-def test_words_of_a_document_add_up_to_what_it_says(how):
+def test_tokens_of_a_document_add_up_to_its_contribution(how):
     rows = {"note": NOTES, "size": np.arange(30.0) % 7}
     model = cd.NaiveBayes({"note": cd.events.Text(model=how)}).fit(rows, KINDS)
     some = {"note": ["free prize, free for you and unheard of", "", None], "size": [3.0, 4.0, 1.0]}
@@ -202,7 +209,7 @@ def test_words_of_a_document_add_up_to_what_it_says(how):
     assert "  free" in str(decisions[0])
 
 
-def test_words_are_shown_and_told(tmp_path):
+def test_tokens_are_shown_and_described(tmp_path):
     pq.write_table(pa.table({"note": NOTES, "kind": KINDS}), tmp_path / "m.parquet")
     assert (
         run(

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from candide.cli import run
+from candide.cli import group
 from candide.engines import base
 from candide.errors import MemoryLimitError
 
@@ -37,18 +37,15 @@ def test_a_limit_of_the_address_space(path, command):
     assert line.startswith("candide: virtual memory is limited to 1,500 MiB (ulimit -v); allow at least")
 
 
-def test_room_is_compared_with_what_is_used(monkeypatch):
-    monkeypatch.setattr(base, "_used_bytes", lambda: 300 << 20)
+@pytest.mark.parametrize("limit", [1800 << 20, None])
+def test_a_limit_is_compared_with_what_is_used(limit, monkeypatch):
     monkeypatch.setattr(base.os, "cpu_count", lambda: 1)
-    check = base.check_address_space.__wrapped__
-    monkeypatch.setattr(base, "_limit_bytes", lambda: 1800 << 20)
-    check()
-    monkeypatch.setattr(base, "_limit_bytes", lambda: 1799 << 20)
+    monkeypatch.setattr(base, "_address_space", lambda: (limit, 300 << 20))
+    base.check_address_space.__wrapped__()
+    monkeypatch.setattr(base, "_address_space", lambda: (1799 << 20, 300 << 20))
     with pytest.raises(MemoryLimitError) as error:
-        check()
+        base.check_address_space.__wrapped__()
     assert error.value.value == 1799 << 20
-    monkeypatch.setattr(base, "_limit_bytes", lambda: None)
-    check()
 
 
 @pytest.mark.parametrize(
@@ -63,10 +60,10 @@ def test_errors_of_memory_are_one_line(monkeypatch, capsys, error, line):
     def fail(**_):
         raise error
 
-    monkeypatch.setattr(run, "cli", fail)
+    monkeypatch.setattr(group, "cli", fail)
     monkeypatch.setattr(sys, "argv", ["candide", "fit"])
     with pytest.raises(SystemExit) as ended:
-        run.main()
+        group.main()
     assert ended.value.code == 1
     [found] = capsys.readouterr().err.splitlines()
     assert found.startswith(line)
@@ -76,6 +73,6 @@ def test_other_errors_are_raised(monkeypatch):
     def fail(**_):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(run, "cli", fail)
+    monkeypatch.setattr(group, "cli", fail)
     with pytest.raises(RuntimeError):
-        run.main()
+        group.main()

@@ -335,14 +335,14 @@ def test_a_name_of_two_lines_has_one_row():
     from candide.report.records import TableSection
 
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.FittedTable(TableSection.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
+    console.print(terminal.RenderedSection(TableSection.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
     assert [line.split() for line in console.export_text().splitlines()[1:]] == [
         ["column", "a", "b"],
         ["two", "lines", "1"],
     ]
 
 
-def test_scored_rows_keep_the_prediction_where_there_is_no_room():
+def test_scored_rows_keep_the_prediction_where_space_is_short():
     from candide.report import terminal
     from candide.report.records import Column, TableSection
 
@@ -350,14 +350,14 @@ def test_scored_rows_keep_the_prediction_where_there_is_no_room():
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
     columns = [Column(name, "", is_text=name == "prediction", is_required=name in names[10:]) for name in names]
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.FittedTable(TableSection("1 row", columns, rows)))
+    console.print(terminal.RenderedSection(TableSection("1 row", columns, rows)))
     title, heads, cells = console.export_text().splitlines()
     assert title == "1 row (6 more columns not shown)"
     assert heads.split() == ["id", "kept0", "kept1", "kept2", *names[10:]]
     assert cells.split() == ["17", *["something"] * 3, *rows[0][10:]]
 
 
-def test_classes_without_room_are_counted(tmp_path):
+def test_classes_that_do_not_fit_are_counted(tmp_path):
     names = [f"a class with a long name, number {i}" for i in range(9)]
     rows = {"x": [f"level {i % 17}" for i in range(180)], "y": np.array(names)[np.arange(180) % 9]}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
@@ -402,7 +402,7 @@ def test_threads_must_be_a_number(herbs):
 
 
 @pytest.mark.parametrize("command", ["show", "merge", "diff", "predict", "update", "plot"])
-def test_data_in_the_place_of_a_model_are_told_from_a_damaged_model(tmp_path, monkeypatch, command):
+def test_data_in_the_place_of_a_model_are_distinguished_from_a_damaged_model(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text(SMALL)
     more = {"merge": ("-o", "m.candide"), "plot": ("-o", "m.png"), "show": ()}.get(command, ("rows.csv",))

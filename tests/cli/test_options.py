@@ -2,15 +2,17 @@
 
 from dataclasses import MISSING, dataclass, fields
 
+import numpy as np
 import pytest
 import rich_click as click
 from click.testing import CliRunner
 
+import candide as cd
 from candide.cli import cli
 from candide.cli.options import options_from_fields
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.model.settings import Settings, parse_select, setting
+from candide.model.settings import DEFAULT_SETTINGS, Settings, parse_class_prior, parse_select, setting
 
 
 @pytest.mark.parametrize(("record", "commands"), [
@@ -25,6 +27,23 @@ def test_every_field_that_can_be_typed_is_an_option_with_its_help(record, comman
             if field.metadata["typed"]:
                 assert options[field.name].help == field.metadata["help"]
                 assert field.default is not MISSING
+
+
+def test_settings_of_the_weighted_model_are_options_and_reach_the_fit(tmp_path):
+    model, data = tmp_path / "m.candide", tmp_path / "rows.csv"
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(400, 2))
+    labels = np.where((numbers > 0).sum(axis=1) % 2, "odd", "even")  # only the pair of columns predicts the class
+    data.write_text("a,b,y\n" + "".join(f"{a},{b},{y}\n" for (a, b), y in zip(numbers, labels, strict=True)))
+    for terms in ("columns", "interactions"):
+        words = ["fit", data, "-t", "y", "--quick", "--terms", terms, "--sample-rows", "300", "--random-state", "7"]
+        assert CliRunner().invoke(cli, [*map(str, words), "-o", str(model), "--force"]).exit_code == 0
+        fitted = cd.load(model)
+        assert fitted.get_params() == cd.BayesClassifier(terms=terms, sample_rows=300, random_state=7).get_params()
+        assert ("pair" in {term.kind for term in fitted.terms_}) == (terms == "interactions")
+    error = CliRunner().invoke(cli, [*map(str, words), "--model", "naive"]).exception
+    assert isinstance(error, InputError)
+    assert error.value == "interactions"
 
 
 def test_a_record_of_ones_own():
@@ -57,3 +76,16 @@ def test_a_record_of_ones_own():
     assert isinstance(error, InputError)
     assert error.problem.startswith("--columns: '0'")
     assert (error.value, error.remedy) == ("0", "pass a number of columns >= 1, or 'evidence'")
+
+
+def test_a_duration_is_read_in_seconds():
+    from candide.cli.server import parse_duration
+
+    assert [parse_duration(text) for text in ("90m", "1.5d")] == [5400.0, 129600.0]
+
+
+@pytest.mark.parametrize("model", ["bayes", "naive"])
+def test_help_of_the_class_prior_gives_each_default(model):
+    name, text = DEFAULT_SETTINGS[model].class_prior, fields(Settings)[0].metadata["help"]
+    assert f"{name} (default{' of naive' if model == 'naive' else ''})" in text
+    assert parse_class_prior(name) == name

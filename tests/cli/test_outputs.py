@@ -15,7 +15,7 @@ from tests.cli.typed import run as run_command
 
 import candide as cd
 from candide import cli, store
-from candide.engines.scored_files import is_scored_file
+from candide.engines.predictions import is_scored_file
 from candide.errors import InputError
 from candide.files import check_output, input_files
 from candide.fit_source import fit_model
@@ -186,7 +186,7 @@ def test_only_regular_files_are_replaced(folder):
     assert (folder / "pipe.csv").is_fifo()
 
 
-def test_a_folder_that_is_not_there_is_told_before_any_work(folder):
+def test_a_folder_that_is_not_there_is_an_error_before_any_work(folder):
     for command in (("fit", "none.csv", "-t", "kind"), ("plot", "m.candide")):
         assert run(*command, "-o", "nowhere/x.png").value == "nowhere/x.png"
 

@@ -148,7 +148,7 @@ BAD = [
     (("-w", "regions", "-f", "leaf_mm"), "this picture is of two features, and 1 were named"),
     (("-w", "surface", *PAIR), "needs two classes, and the model has 3: lavender, sage, thyme"),
     (("-w", "means"), "this picture is for images, whose columns are pixels; if the 5 columns of this model are"),
-    (("-w", "means"), "--shape 1x5; else draw densities, regions, ellipses or network"),
+    (("-w", "means"), "--shape 1x5; or draw densities, regions, ellipses or network"),
     (("-w", "means", "--shape", "28"), "--shape '28' is not a valid shape; pass rows and columns"),
     (("-w", "means", "--shape", "28x28"), "the model has 5 columns"),
 ]

@@ -60,7 +60,7 @@ def test_evaluate_chooses_in_every_fold(table):
 
 
 @pytest.mark.parametrize("select", ["0", "-2", "0.5", "best"])
-def test_what_is_no_choice(table, select):
+def test_what_is_not_a_choice(table, select):
     result = run("fit", "--model=naive", table[0], "-t", "kind", f"--select={select}")
     assert result.exit_code == 1
     assert result.exception.value == select

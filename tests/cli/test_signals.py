@@ -69,7 +69,7 @@ def test_while_predictions_go_into_a_pipe(place):
     ended(start("predict", "m.candide", ENDLESS), place, "tmp/candide-*", signal.SIGTERM)
 
 
-def test_who_says_it_twice_does_not_wait(place):
+def test_a_second_signal_does_not_wait(place):
     from candide import __main__ as command
 
     (place / "held").touch()

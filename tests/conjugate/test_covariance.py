@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.covariance import OAS, ledoit_wolf, shrunk_covariance
 
-from candide.conjugate.shrinkage import shrink_scatter
+from candide.conjugate.covariance import shrink_scatter
 from candide.distributions import MultivariateNormal, MultivariateT
 from candide.errors import CellError, InputError, UnknownNameError
 from candide.events import Gaussian, LogNormal
@@ -77,7 +77,7 @@ def test_a_term_is_what_a_column_adds_given_those_before_it(law):
 
 
 @pytest.mark.parametrize("law", [a_normal(), a_t()], ids=["normal", "t"])
-def test_samples_have_the_moments_of_the_law(law):
+def test_samples_have_the_moments_of_the_distribution(law):
     """200,000 rows: the bounds are more than five standard errors."""
     X = law.sample(np.repeat([0, 1], 100_000), np.random.default_rng(3))
     second = X[100_000:]

@@ -117,7 +117,7 @@ def test_text_is_one_kind_whatever_holds_it():
     assert infer_column(0, np.array(PROSE)).kind == "category"  # without a name
 
 
-def test_what_may_be_another_kind_says_so():
+def test_what_may_be_another_kind_has_a_note():
     doubt = {"text": PROSE * 2, "category": PROSE * 3, "identifier": [f"the title {i}" for i in range(40)]}
     assert {kind: infer_column("x", pa.array(values)).alternative for kind, values in doubt.items()} == {
         "text": "category",

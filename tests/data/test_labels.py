@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from candide.data.labels import Labels, is_absent
+from candide.data.labels import Labels, is_absent, parse_levels
 from candide.errors import InputTypeError
 
 integers = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 300)
@@ -201,7 +201,7 @@ def test_true_is_one_and_one_is_one_point_nought():
     assert both.values[1] is True  # a label keeps the form it was first met in
 
 
-def test_levels_of_a_dictionary_that_no_row_uses_are_not_met():
+def test_levels_of_a_dictionary_that_no_row_uses_are_not_seen():
     column = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), pa.array(["x", "never", "y"]))
     assert Labels.from_values(column).values == ("x", "y")
     assert Labels.from_values(pd.Series(pd.Categorical(["x"], categories=["x", "never"]))).values == ("x",)
@@ -234,3 +234,59 @@ def test_what_has_no_levels_is_refused():
         Labels.from_values(["a"]).encode([{"a": 1}])
     with pytest.raises(InputTypeError, match="struct"):
         Labels.from_values(pa.array([{"a": 1}]))
+
+
+# Values that one source writes differently from another ---------------------------------------------------------------
+
+DAY, NOON = dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 12)
+
+
+@pytest.mark.parametrize(
+    ("known", "written", "meant"),
+    [
+        ((0, 1), ["0", "1", "1.0", "7", "x"], [0, 1, 1, 7, "x"]),
+        ((0.5, 1.5), ["0.5", "1.50", "x"], [0.5, 1.5, "x"]),
+        ((False, True), ["true", "False", "TRUE", "yes", "N", "perhaps"], [True, False, True, True, False, "perhaps"]),
+        (("0", "1"), [0, 1.0, True, 2.5], ["0", "1", "1", "2.5"]),
+        (("True", "False"), [True, False], ["True", "False"]),
+        ((DAY,), ["2024-02-29", "2024-03-01", NOON, "soon"], [DAY, dt.date(2024, 3, 1), DAY, "soon"]),
+        ((NOON,), ["2024-02-29 12:00", DAY], [NOON, dt.datetime(2024, 2, 29)]),
+        ((1, "a"), ["1", "a", "b"], [1, "a", "b"]),
+        ((), ["a", 1], ["a", 1]),
+    ],
+)
+def test_values_take_the_type_of_the_known(known, written, meant):
+    assert Labels(known).match_values(written) == meant
+
+
+@pytest.mark.parametrize("of", [list, pa.array, lambda v: np.array(v, object)], ids=["list", "arrow", "objects"])
+def test_codes_of_what_is_written_differently(of):
+    assert Labels((0, 1)).match_codes(of(["1", None, "0", "x", "1"])).tolist() == [1, -1, 0, 2, 1]
+    assert Labels(("0", "1")).match_codes(of([1, None, 0, 7, 1])).tolist() == [1, -1, 0, 2, 1]
+
+
+def test_what_is_known_is_not_changed():
+    labels = Labels.from_values([1, "1", "true"])
+    assert labels.match_codes(np.array([1, "1", "true", True], object)).tolist() == [0, 1, 2, 0]
+
+
+def test_codes_of_values_written_in_another_way():
+    assert Labels((0, 1)).match_codes(["1", "0", "1.0", None, "x"]).tolist() == [1, 0, 1, -1, 2]
+    assert Labels(("1", "1.5", "true")).match_codes([1.0, 1.5, 2]).tolist() == [0, 1, 3]
+    assert Labels(("1", "true")).match_codes([True]).tolist() == [1]
+    assert Labels(("no", "yes")).match_codes([True, False]).tolist() == [1, 0]
+    assert Labels(("1.5", "b")).match_labels(Labels((1.5, 2, "a")))[0].values == ("1.5", "2", "a")
+
+
+@pytest.mark.parametrize(
+    ("levels", "meanings"),
+    [
+        (["10", "9"], [10, 9]),
+        (["01", "2"], ["01", "2"]),
+        (["10.0", "9.0"], [10, 9]),
+        (["1", "1.0"], ["1", "1.0"]),
+        (["True", "False"], [True, False]),
+    ],
+)
+def test_levels_of_text_that_mean_something_else(levels, meanings):
+    assert list(parse_levels(levels).values()) == meanings

@@ -31,7 +31,7 @@ def test_dictionaries_are_a_source(model):
     assert found.predict_table(ROWS).equals(expected.predict_table(COLUMNS))
 
 
-def test_a_row_that_is_no_dictionary_is_named():
+def test_a_row_that_is_not_a_dictionary_is_named():
     with pytest.raises(InputTypeError) as error:
         cd.NaiveBayes().fit([*ROWS[:-1], [1.0, "u"]], Y)
     assert error.value.row == N - 1

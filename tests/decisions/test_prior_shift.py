@@ -105,7 +105,7 @@ def test_the_command(tmp_path):
     assert loaded["c"] == pytest.approx(facts["class_proportions"][2]["after"])
 
 
-def test_rows_that_tell_nothing():
+def test_rows_without_information():
     X, y = rows(500, (0.4, 0.3, 0.3))
     model = cd.NaiveBayes().fit(X, y)
     with pytest.raises(InputError, match="none of the model's columns"):
@@ -134,7 +134,7 @@ def test_adult_reweighted(share):
 
 @pytest.mark.parametrize("kind", ["naive", "bayes"])
 @pytest.mark.parametrize("n", [1, 50])
-def test_rows_that_say_nothing_tell_no_shares(kind, n, tmp_path):
+def test_rows_without_information_give_no_proportions(kind, n, tmp_path):
     X, y = rows(600, (0.4, 0.3, 0.3))
     model = cd.fit({**X, "y": y}, "y", model=kind)
     with pytest.raises(InputError) as caught:

@@ -24,7 +24,7 @@ def path(fitted, tmp_path):
     return tmp_path / "herbs.candide"
 
 
-def test_labels_that_look_like_a_measurement_are_classes_and_told():
+def test_labels_that_look_like_a_measurement_are_classes_with_a_note():
     learned = fit_model({"x": [1.0, 2.0, 8.0, 9.0], "y": [0.5, 0.5, 1.5, 1.5]}, "y", model="naive")
     assert learned.fitted.labels.values == (0.5, 1.5)
     [remark] = learned.notes
@@ -34,7 +34,7 @@ def test_labels_that_look_like_a_measurement_are_classes_and_told():
         cd.NaiveBayes().fit({"x": [1.0, 2.0, 8.0, 9.0]}, [0.5, 0.5, 1.5, 1.5])
 
 
-def test_rows_without_a_label_are_left_out_and_told(fitted):
+def test_rows_without_a_label_are_left_out_and_reported(fitted):
     more = {name: [*column, column[0]] for name, column in ROWS.items()} | {"herb": [*ROWS["herb"], None]}
     [remark] = fit_model(more, "herb", model="naive").notes
     assert (remark.code, remark.column) == ("label-missing", "herb")
@@ -46,7 +46,7 @@ def test_rows_without_a_label_are_left_out_and_told(fitted):
         cd.NaiveBayes().fit({"leaf": more["leaf"]}, more["herb"])
 
 
-def test_labels_that_a_model_does_not_know_are_left_out_and_told(fitted):
+def test_labels_that_a_model_does_not_know_are_left_out_and_reported(fitted):
     with pytest.warns(DataWarning, match=r"3 rows have a label the model does not know \('rose'\)"):
         assert cd.evaluate(fitted, ROWS | {"herb": ["sage"] * 3 + ["rose"] * 3}).n == 3
 
@@ -59,7 +59,7 @@ def test_labels_are_matched_however_they_are_spelled():
         assert cd.update_model(model, rows | {"y": spelled}).fitted.counts.class_weight.tolist() == [4.0, 4.0]
 
 
-def test_a_column_that_is_lacking_is_told_where_it_is_asked_for(fitted):
+def test_a_missing_column_is_reported_where_it_is_needed(fitted):
     with pytest.warns(DataWarning) as told:
         cd.predict_table(fitted, {"leaf": [1.0]})
     assert (told[0].message.note.code, told[0].message.note.column) == ("column-absent", "soil")
@@ -81,8 +81,8 @@ def test_a_model_is_whatever_holds_one(kind, fitted, path):
     assert not cd.diff_models(model, model).columns
 
 
-def test_what_is_no_model_is_refused(tmp_path):
-    with pytest.raises(InputTypeError, match="int is no model"):
+def test_what_is_not_a_model_is_refused(tmp_path):
+    with pytest.raises(InputTypeError, match="expected a model, got int"):
         cd.predict_table(3, ROWS)
     with pytest.raises(InputError, match="not fitted yet"):
         cd.predict_table(cd.NaiveBayes(), ROWS)
@@ -109,7 +109,7 @@ def test_a_window_slides(path):
     np.testing.assert_allclose(store.load(path).counts.tallies[0].mean, alone.tallies[0].mean)
 
 
-def test_new_classes_and_an_empty_model_are_told(path):
+def test_new_classes_and_an_empty_model_are_reported(path):
     change = cd.update_model(path, ROWS | {"herb": ["sge"] * 3 + ["thyme"] * 3})
     [new] = change.new_classes
     assert (new.label, new.weight, new.did_you_mean) == ("sge", 3.0, "sage")
@@ -131,7 +131,7 @@ def test_a_target_or_weight_that_is_not_there(task, fitted):
         with pytest.raises(UnknownNameError) as error:
             task(fitted, ROWS, **how)
         assert error.value.value == next(iter(how.values()))
-    with pytest.raises(InputError, match="does not say which column it learned"):
+    with pytest.raises(InputError, match="does not name its label column"):
         task(FittedModel(fitted.counts), ROWS)
 
 

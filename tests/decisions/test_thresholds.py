@@ -131,7 +131,7 @@ def test_costs_in_a_file(tmp_path):
         "true,no,no\nyes,5,0\n",
     ):
         matrix.write_text(text)
-        with pytest.raises(InputError, match="'yes' is taken for 'no' is said twice"):
+        with pytest.raises(InputError, match="predicting 'no' for 'yes' is given twice"):
             read_costs(matrix)
 
 
@@ -173,7 +173,7 @@ def test_a_threshold_is_chosen_and_kept(file, tmp_path):
     assert cd.evaluate(model, file).class_scores(["no", "yes"])[1].recall == pytest.approx(0.9, abs=0.02)
 
 
-def test_a_threshold_near_1_is_not_said_to_be_1():
+def test_a_threshold_near_1_is_not_printed_as_1():
     from candide.metrics.curves import make_threshold
     from candide.report.summary.scores import describe_chosen_threshold
 
@@ -197,7 +197,7 @@ def test_scores_of_no_probability():
     assert error.value.row == 1
 
 
-def test_rows_that_have_weights_are_told_by_their_weight(tmp_path):
+def test_rows_that_have_weights_are_reported_by_their_weight(tmp_path):
     table = {**rows(300), "w": np.round(np.random.default_rng(0).random(300), 6)}
     told = run("evaluate", write(tmp_path / "rows.csv", table), "-t", "y", "--model", "naive", "--weight", "w")
     assert f"rows of weight {table['w'].sum():,.1f}" in told
@@ -260,7 +260,7 @@ def test_wrong_options_are_named(file, tmp_path, typed, word):
         run("predict", model, file, *typed)
 
 
-def test_a_threshold_is_not_chosen_on_the_rows_it_is_judged_by(file, tmp_path):
+def test_a_threshold_is_not_chosen_on_the_rows_it_is_evaluated_on(file, tmp_path):
     model = tmp_path / "m.candide"
     run("fit", file, "-t", "y", "--model", "naive", "-o", model)
     with pytest.raises(InputError, match="is optimistic"):

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.cli.typed import output
-from tests.engines.test_doors_fuzz import DOORS, sql
+from tests.engines.test_entry_points_fuzz import ENTRY_POINTS, sql
 from tests.export.databases import by_duckdb, by_postgres, by_sqlite
 from tests.export.scorers import node, rows_of
 from tests.serve.client import ask, stream
@@ -34,7 +34,7 @@ def duckdb_table(table, folder):
     return f"{path}::rows"
 
 
-HOLDERS = {name: DOORS[name] for name in DOORS if name not in ("query", "CSV packed")} | {
+HOLDERS = {name: ENTRY_POINTS[name] for name in ENTRY_POINTS if name not in ("query", "CSV packed")} | {
     "DuckDB table": duckdb_table,
     "SQL query": lambda table, folder: f"FROM '{sql(table, folder / 'query.parquet')}'",
     "dictionaries": lambda table, folder: table.to_pylist(),

@@ -41,7 +41,7 @@ def test_the_figures_in_the_text_are_those_of_the_benchmarks():
         assert text in page, what
 
 
-def test_the_drop_ins_are_as_much_faster_as_is_said():
+def test_the_drop_ins_are_as_much_faster_as_documented():
     ratios = [float(v) for v in re.findall(SPEED, RESULTS)]
     assert len(ratios) > 4
     assert f"{int(min(ratios))} to {round(max(ratios))} times faster" in PAGE

@@ -339,5 +339,5 @@ def test_the_page_has_the_example_and_its_numbers(row):
         assert number in text, f"{page}, {heading!r}: {number} is not there"
 
 
-def test_gaussians_that_lean_are_told_in_both_lectures_that_have_them():
+def test_tilted_gaussians_are_those_of_both_lectures():
     assert "1-bayes-rule.md#contours-that-lean" in section(CENSUS, "Contours that lean")

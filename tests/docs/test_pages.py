@@ -43,8 +43,9 @@ def test_an_excerpt_has_lines_in_order():
     assert not excerpt("a 1.4", "a 1.2\n")
 
 
-def test_a_wrong_output_is_found():
-    page = "```python\nprint(1 + 1)\n```\n```\n3\n```\n"
+@pytest.mark.parametrize("language", ["", "text"])
+def test_a_wrong_output_is_found(language):
+    page = f"```python\nprint(1 + 1)\n```\n```{language}\n3\n```\n"
     code, shown = hooks.run(page, "page")
     assert (code.printed, shown.text) == ("2\n", "3\n")
 

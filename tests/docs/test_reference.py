@@ -25,7 +25,7 @@ def test_every_event_model_has_the_same_five_headings():
         assert all(len(body.strip()) > 20 for body in found[2::2]), name
 
 
-def test_every_command_and_option_is_told():
+def test_every_command_and_option_is_documented():
     from candide.cli import cli
     from candide.cli.group import iterate_commands
 
@@ -59,7 +59,7 @@ def test_what_a_page_refers_to_is_there(name):
         assert hasattr(import_module(module), attribute), name
 
 
-def test_a_parameter_told_in_one_line_is_described():
+def test_a_parameter_described_in_one_line_is_found():
     griffe = pytest.importorskip("griffe", reason="the site needs mkdocstrings")
     spec = importlib.util.spec_from_file_location("docstrings", DOCS / "docstrings.py")
     module = importlib.util.module_from_spec(spec)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from candide import encoding as encode
-from candide.encoding import CodeMapping, EncodedColumn, Encoding, Grid, Identity, Log, TransformedEncoding
-from candide.encoding.indicators import Indicators
+from candide.data.table import EncodedColumn
+from candide.encoding import CodeMapping, Encoding, Grid, Identity, Log, TransformedEncoding
+from candide.encoding.codes import join_cell_names
+from candide.encoding.scores import Indicators, NormalScore
 from candide.encoding.tokens import Tokens
 from candide.errors import InputError, MergeError
 from candide.tally import LevelTally, Moments, TallySpec
@@ -101,7 +103,7 @@ def test_absent_numbers_are_nan_and_no_other(name, data):
 
 
 @given(st.lists(st.sampled_from("abcd")), st.lists(st.sampled_from("abcdef")))
-def test_a_level_never_met_has_the_code_behind_the_last(learned, applied):
+def test_an_unseen_level_has_the_code_after_the_last(learned, applied):
     encoding = encode.LevelEncoding().learn(learned)
     unseen = [v not in learned for v in applied]
     np.testing.assert_array_equal(encoding.apply(applied) == encoding.n_levels, unseen)
@@ -159,7 +161,7 @@ def test_cells_at_quantiles_hold_as_many_each():
     assert weights.max() <= 40
 
 
-def test_names_say_where_the_edges_lie():
+def test_names_have_the_edges():
     assert Grid((27.0, 41.0)).level_names() == ("<= 27", "27 to 41", "> 41")
     assert Grid((0.5,), raw=True).level_names() == ("<= 0.5", "> 0.5")
     assert Grid(()).level_names() == ("any",)
@@ -169,7 +171,7 @@ def test_names_say_where_the_edges_lie():
 
 
 @given(data=st.data())
-def test_a_coarser_grid_codes_as_the_groups_say(data):
+def test_a_coarser_grid_codes_by_groups(data):
     encoding, column = drawn(data, "grid")
     group = np.cumsum([0, *data.draw(st.tuples(*[st.integers(0, 1)] * 3))])
     codes = encoding.apply(column)
@@ -243,7 +245,7 @@ def test_uniting_with_itself_changes_nothing(name, data):
 
 
 @given(data=st.data())
-def test_codes_move_as_the_united_levels_say(data):
+def test_codes_move_with_the_united_levels(data):
     (a, left), (b, right) = (drawn(data, "levels") for _ in range(2))
     both, mine, theirs = a.union(b)
     for encoding, column, move in ((a, left, mine), (b, right, theirs)):
@@ -326,7 +328,7 @@ def test_grids_that_are_none(make, value):
 
 @pytest.mark.parametrize("name", ["identity", "log", "threshold", "grid", "quantiles", "levels"])
 @given(data=st.data())
-def test_sql_says_what_apply_gives(name, data):
+def test_sql_gives_what_apply_gives(name, data):
     encoding, column = drawn(data, name, min_size=1)
     kind = "DOUBLE"
     if name == "levels":
@@ -344,7 +346,7 @@ def test_sql_says_what_apply_gives(name, data):
         assert got == want.tolist()
 
 
-def test_what_sql_cannot_say():
+def test_what_sql_cannot_express():
     assert Tokens().sql(exp.column("x"), None) is None
     assert TransformedEncoding(np.sqrt).sql(exp.column("x"), None) is None
 
@@ -363,3 +365,38 @@ def test_indicators_know_a_level_however_it_is_written():
         np.testing.assert_array_equal(marks.read(column), want)
     days = Indicators.from_column(["2024-01-01", "2024-01-02", "2024-01-02"], 9)
     np.testing.assert_array_equal(days.read([dt.date(2024, 1, 1)]), days.read(["2024-01-01"]))
+
+
+# Names and scores -----------------------------------------------------------------------------------------------------
+
+
+def test_edges_are_printed_with_as_many_digits_as_tell_them_apart():
+    assert Grid((0.123456, 0.5)).level_names() == ("<= 0.1235", "0.1235 to 0.5", "> 0.5")
+    assert Grid((0.57364712, 0.5736491)).level_names()[0] == "<= 0.573647"
+    assert Grid((256263.25,)).level_names()[0] == "<= 256263"
+    assert Grid((1.5e300,)).level_names()[0] == "<= 1.5e+300"
+    assert Grid((19782.0,)).level_names(dates=True) == ("<= 2024-02-29", "> 2024-02-29")
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "joined"),
+    [("<= 3", "3 to 7", "<= 7"), ("3 to 7", "7 to 9", "3 to 9"), ("3 to 7", "> 7", "> 3"), ("<= 3", "> 7", "any")],
+)
+def test_names_of_cells_join(first, last, joined):
+    assert join_cell_names(first, last) == joined
+
+
+def test_levels_of_a_fixed_size_stay_known_below_a_seen_one():
+    assert encode.LevelEncoding.from_size(3).retain_levels(np.array([False, True, False])).level_names() == ("0", "1")
+
+
+def test_normal_scores_are_those_of_ranks_and_decode_to_numbers():
+    income = NormalScore().learn([1.0, 2.0, 2.0, 900.0])
+    assert income.read([1.0, 2.0, 451.0, None]).round(2).tolist() == [-1.15, 0.0, 0.58, 0.0]
+    assert income.decode(np.array([0.0, 9.0])).tolist() == [2.0, 900.0]
+
+
+def test_indicators_are_standardised_and_0_where_missing():
+    jobs = Indicators.from_column(["cook", "smith", "smith", "smith"], max_levels=60)
+    assert jobs.levels == ("cook",)
+    assert jobs.read(["cook", "smith", None]).round(2).tolist() == [[1.73], [-0.58], [0.0]]

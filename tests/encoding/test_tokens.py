@@ -19,7 +19,7 @@ from candide.encoding import tokens as text
 from candide.encoding.tokens import Tokens, count_tokens, tokenize
 from candide.errors import InputError, UnknownNameError
 from candide.kernels import text as kernel
-from candide.kernels.text_reference import TokenKernel, hash_to_bucket
+from candide.kernels.text import TokenKernel, hash_to_bucket
 
 CORPORA = ["sms_spam", "newsgroups20", "reuters_r8", "sentence_polarity"]
 NASTY = [
@@ -163,7 +163,7 @@ def test_invalid_utf8_is_an_error_that_names_the_row(document):
         document.decode()
     except UnicodeDecodeError:
         for column in ([b"fine", document], pa.array([b"fine", document], pa.binary())):
-            with pytest.raises(InputError, match=r"row 1: byte 0x.. at position \d+ is no UTF-8"):
+            with pytest.raises(InputError, match=r"row 1: byte 0x.. at position \d+ is not valid UTF-8"):
                 counted(column, Tokens())
     else:
         assert counted([document], Tokens()) == by_definition([document.decode()], Tokens())
@@ -252,12 +252,12 @@ def test_a_document_of_a_hundred_megabytes():
         assert len(found) == 10
 
 
-def test_what_is_no_document_is_named_with_its_row():
+def test_what_is_not_a_document_is_named_with_its_row():
     with pytest.raises(InputError, match=r"row 1: 3\.5 is not a document"):
         counted(["fine", 3.5], Tokens())
     with pytest.raises(InputError, match="a single str where documents are expected"):
         Documents.from_column("one document")
-    with pytest.raises(InputError, match="int64 holds no documents"):
+    with pytest.raises(InputError, match="int64 cannot hold documents"):
         Documents.from_column(pa.array([1, 2]))
 
 
@@ -289,9 +289,9 @@ def test_an_own_pattern():
         ({"ngrams": (2, 1)}, "shortest <= longest"),
         ({"ngrams": 2}, "pass a pair"),
         ({"bits": 29}, "2\\*\\*28"),
-        ({"signed": True}, "need hashed terms"),
+        ({"signed": True}, "need hashed tokens"),
         ({"max_token_length": 0}, "pass 1 or more"),
-        ({"pattern": "("}, "no regular expression"),
+        ({"pattern": "("}, "not a valid regular expression"),
         ({"pattern": "(a)(b)"}, "2 groups"),
         ({"pattern": "a", "analyzer": "char"}, "no meaning"),
         ({"pattern": "a", "analyzer": "char_wb"}, "no meaning"),

@@ -7,25 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from candide.engines.base import CountResult, Engine, LabelledSource, PreparedSource
 from candide.engines.reading import ReadOptions
-from candide.engines.sql import count as sql
-from candide.engines.sql.dialects.sqlite import SQLiteDialect
-from candide.engines.sql.source import SqlSource
-from candide.engines.sql.statistics import SQL_TALLY_KINDS
-from candide.engines.sql.text import quote_identifier
+from candide.engines.sql.dialect import quote_identifier
+from candide.engines.sql.dialects.offline import SQLiteDialect
+from candide.engines.sql.source import SqlEngine, SqlSource
 
 
-class SQLite(Engine):
+class SQLite(SqlEngine):
     name = "sqlite"
-    tally_kinds = SQL_TALLY_KINDS
 
     def open(self, data: Any, reading: ReadOptions | None = None) -> "SQLiteSource":
         """A path; which table of several ``reading`` says."""
         return SQLiteSource(data, (reading or ReadOptions()).table, self)
-
-    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-        return sql.count_by_query(rows, prepared)
 
 
 class SQLiteSource(SqlSource):

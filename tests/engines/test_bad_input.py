@@ -133,7 +133,7 @@ def test_names_with_quotes_and_sql_never_reach_sql_unquoted():
     assert cd.predict_table(learned.fitted, data, keep=["it's"]).num_rows == 40
 
 
-def test_duplicate_names_in_a_csv_are_told_apart(tmp_path):
+def test_duplicate_names_in_a_csv_are_distinguished(tmp_path):
     path = csv(tmp_path, "a,a,y\n" + "".join(f"{i % 5}.5,{i % 3}.5,{'pq'[i % 2]}\n" for i in range(50)))
     learned = fit_model(path, "y", model="naive")
     assert learned.fitted.counts.plan.columns == ("a", "a_1")
@@ -207,7 +207,7 @@ cd.predict_table(fitted, query, out={str(tmp_path / "out.csv")!r})
     assert [p.name for p in tmp_path.iterdir()] == ["data.csv"]
 
 
-def test_rows_without_a_label_are_left_out_with_a_word(tmp_path):
+def test_rows_without_a_label_are_left_out_with_a_note(tmp_path):
     learned = fit_model(csv(tmp_path, GOOD + "30,cook,\n31,cook,\n"), "y", model="naive")
     assert learned.fitted.counts.n_rows == 200
     assert learned.note_texts == ["2 rows have no value of 'y' and were left out"]
@@ -241,7 +241,7 @@ def test_a_source_with_none_of_the_columns_is_refused(herbs):
     assert error.value.remedy == "did you mean 'LEAF' for 'leaf', 'Soil' for 'soil'?"
 
 
-def test_a_column_that_is_lacking_is_told(herbs):
+def test_a_missing_column_is_reported(herbs):
     rows, fitted = herbs
     with pytest.warns(UserWarning, match="lacks 'soil': taken as missing in every row; did you mean 'Soil' for 'soil'"):
         cd.predict_table(fitted, {"leaf": rows["leaf"], "Soil": rows["soil"]})

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 from tests.engines.test_counts import in_duckdb
-from tests.engines.test_doors_fuzz import DOORS
+from tests.engines.test_entry_points_fuzz import ENTRY_POINTS
 
 import candide as cd
 from candide.data.notes import DataWarning
@@ -28,9 +28,9 @@ def check(data, model):
 
 
 @pytest.mark.parametrize("model", ["naive", "bayes"])
-@pytest.mark.parametrize("name", [name for name in DOORS if name != "query"])
+@pytest.mark.parametrize("name", [name for name in ENTRY_POINTS if name != "query"])
 def test_blank_labels_are_left_out_with_a_note(name, model, tmp_path):
-    check(DOORS[name](ROWS, tmp_path), model)
+    check(ENTRY_POINTS[name](ROWS, tmp_path), model)
 
 
 def test_blank_labels_of_a_dictionary_are_left_out():

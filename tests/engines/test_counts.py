@@ -23,6 +23,7 @@ from candide.engines.sql.dialects.registry import DIALECTS
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError
 from candide.fit_source import fit_model
+from candide.store.offline_counts import make_counting_query, read_counts
 
 N = 400
 NAME = 'a "name"; --'
@@ -111,7 +112,7 @@ def direct(rows: pa.Table, events="auto", weight=None):
 @pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", RUN)
 @pytest.mark.parametrize("case", EVENTS)
-def test_the_census_is_the_one_that_is_counted_directly(name, case):
+def test_the_counts_are_those_counted_directly(name, case):
     rows, (events, weight) = table(), EVENTS[case]
     found = cd.fit_from_counts(RUN[name](rows, asked(rows, name, events, weight)))
     wanted = direct(rows, events, weight)
@@ -179,14 +180,14 @@ def test_a_sample_finds_the_plan_of_a_table_that_it_is_part_of(tmp_path):
     same(found, wanted)
 
 
-def test_a_sample_that_is_unlike_the_table_is_told_of():
+def test_a_sample_that_differs_from_the_table_is_reported():
     rows = table()
     sample = rows.set_column(0, "height", [np.random.default_rng(0).normal(size=N)])
     codes = [one.code for one in cd.fit_from_counts(in_duckdb(rows, asked(sample, "duckdb"))).notes]
     assert ("sample-unlike" in codes, codes[-1]) == (True, "naive-of-counts")
 
 
-def test_what_the_counts_tell_of_a_table_is_told_as_in_a_fit():
+def test_what_the_counts_show_of_a_table_is_reported_as_in_a_fit():
     """Empty text is a value in a database; as a label it is missing through every entry point, with a note."""
     each = {
         "job": ["Cook", "cook", "N/A", "smith"],
@@ -237,7 +238,7 @@ def test_text_of_numbers_that_no_double_holds_is_missing_in_postgres(postgres):
     same(found, wanted.fitted.counts)
 
 
-def test_a_weight_that_is_no_number_is_refused():
+def test_a_weight_that_is_not_a_number_is_refused():
     rows = {"size": [1.0, 2.0, 3.0, 4.0] * 5, "label": ["a", "b"] * 10}
     query = cd.make_counting_query(
         {**rows, "w": [1.0, 2.0] * 10}, "label", table="shop.people", dialect="sqlite", weight="w"
@@ -245,6 +246,18 @@ def test_a_weight_that_is_no_number_is_refused():
     with pytest.raises(InputError) as error:
         cd.fit_from_counts(in_sqlite(pa.table({**rows, "w": ["1", "much"] * 10}), query))
     assert error.value.column == "w"
+
+
+@pytest.mark.parametrize(("kind", "n_notes"), [("BOOLEAN", 1), ("VARCHAR", 0)])
+def test_a_target_that_is_boolean_in_the_table_only_is_noted(kind, n_notes, tmp_path):
+    path = tmp_path / "sample.csv"
+    path.write_text("x,y\n" + "".join(f"{i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(60)))
+    query, database = make_counting_query(path, "y", table="t", dialect="duckdb"), duckdb.connect()
+    database.execute(f"CREATE TABLE t AS SELECT x, y::{kind} AS y FROM read_csv('{path}', all_varchar = true)")
+    database.sql(query).write_csv(str(tmp_path / "counts.csv"))
+    notes = [note for note in read_counts(tmp_path / "counts.csv")[1] if note.code == "boolean-target"]
+    assert len(notes) == n_notes
+    assert all(note.column == "y" for note in notes)
 
 
 def test_models_of_counts_add_to_those_of_rows():
@@ -398,7 +411,7 @@ def test_a_name_of_a_table_is_quoted_where_it_must_be():
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_query_stands_for_a_table_and_what_is_said_to_be_missing_is(name):
+def test_a_query_stands_for_a_table_and_missing_markers_are_missing(name):
     rows, said = table(), ReadOptions(na=("2", "", "NULL", "01"))
     few = "SELECT * FROM shop.people WHERE visits > 1 -- some"
     query = cd.make_counting_query(rows, "label", table=few, dialect=name, drop=["w", "day"], na=said.na)

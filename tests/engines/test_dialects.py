@@ -18,8 +18,8 @@ from tests.engines.test_engines import as_sqlite
 
 import candide as cd
 from candide.engines.sql.dialect import Dialect, call_function
+from candide.engines.sql.dialects.offline import SQLiteDialect
 from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
-from candide.engines.sql.dialects.sqlite import SQLiteDialect
 from candide.errors import UnknownNameError
 
 WORDS = {
@@ -144,7 +144,7 @@ def test_a_new_dialect_is_one_class_and_one_line(tmp_path, monkeypatch):
     module = types.ModuleType("candide.engines.sql.dialects.toy")
     module.ToyDialect = _ToyDialect
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(DIALECTS.class_names, "toy", "ToyDialect")
+    monkeypatch.setitem(DIALECTS, "toy", "toy.ToyDialect")
     rng = np.random.default_rng(0)
     height, label = rng.normal(170, 9, 200), rng.choice(["a", "b"], 200)
     table = pa.table({"height": height, "job": rng.choice(["cook", "smith"], 200), "label": label})

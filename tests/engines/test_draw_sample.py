@@ -1,4 +1,4 @@
-"""A look at a source: the same rows through every door, drawn from all of them."""
+"""A sample of a source: the same rows through every entry point, drawn from all of them."""
 
 import duckdb
 import numpy as np
@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from candide.data.equal_rows import hash_row_numbers
 from candide.data.labels import Labels
-from candide.data.limits import LIMITS
-from candide.data.row_hash import hash_row_numbers
 from candide.data.sample import Sample
-from candide.data.table import Table
+from candide.data.table import LIMITS, Table
 from candide.engines.base import Folds, LabelledSource, open_source
+from candide.engines.counting import prepare_source
 from candide.engines.draw_sample import draw_sample, draw_source_rows
-from candide.engines.planning import prepare_source
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 
@@ -40,7 +39,7 @@ def seen(data, most=200, seed=0, weight="w", folds=None, reading=None):
         return draw_sample(LabelledSource(source, "y", weight, folds), prepared, rows=most, seed=seed)
 
 
-def doors(folder):
+def entry_points(folder):
     data = rows()
     pa.csv.write_csv(data, folder / "rows.csv")
     pa.parquet.write_table(data, folder / "rows.parquet", row_group_size=500)
@@ -57,11 +56,11 @@ def doors(folder):
     ]
 
 
-def test_every_door_draws_the_same_rows(tmp_path):
+def test_every_entry_point_draws_the_same_rows(tmp_path):
     want = seen(rows())
     assert len(want) == 200
-    for door in doors(tmp_path):
-        got = seen(door)
+    for entry_point in entry_points(tmp_path):
+        got = seen(entry_point)
         np.testing.assert_array_equal(got.row_number, want.row_number)
         np.testing.assert_array_equal(got.labels.array[got.y], want.labels.array[want.y])
         np.testing.assert_array_equal(got.weight, want.weight)
@@ -93,7 +92,7 @@ def test_threads_and_batches_make_no_difference(tmp_path, threads):
     np.testing.assert_array_equal(got.y, got.row_number % 3)
 
 
-def test_rows_in_memory_are_drawn_alike():
+def test_rows_in_memory_are_drawn_the_same():
     data, got = rows(), seen(rows())
     there = np.flatnonzero(data["y"].is_valid().to_numpy())
     labels = Labels.from_values(data["y"])
@@ -148,7 +147,7 @@ def test_rows_that_often_repeat_by_chance_are_drawn_one_by_one():
     assert share == pytest.approx((codes == 1).mean(), abs=0.04)
 
 
-def test_a_look_knows_the_fold_of_each_row():
+def test_a_sample_knows_the_fold_of_each_row():
     folds = Folds(4, 3, "y")
     got = seen(rows(), weight=None, folds=folds)
     with open_source(rows()) as source:
@@ -169,7 +168,7 @@ def test_no_row_with_a_label_is_an_error():
     assert error.value.column == "y"
 
 
-def test_lots_look_drawn_at_random():
+def test_hashes_look_random():
     lot = hash_row_numbers(np.arange(10_000)) / 2.0**64
     assert abs(lot.mean() - 0.5) < 0.02
     assert abs(np.corrcoef(lot[1:], lot[:-1])[0, 1]) < 0.05

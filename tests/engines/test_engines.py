@@ -1,4 +1,4 @@
-"""Every engine counts and scores as the array engine does: the same rows, the same census, the same posteriors."""
+"""Every engine counts and scores as the array engine does: the same rows, the same counts, the same posteriors."""
 
 import sqlite3
 from pathlib import Path
@@ -97,7 +97,7 @@ EVENTS = {
 
 @pytest.mark.parametrize("events", EVENTS.values(), ids=EVENTS)
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
+def test_the_counts_are_those_of_the_array_engine(opened, rows, events, weight):
     drop = ["note", *([] if weight else ["w"])]
     found = fit_model(opened, "label", events=events, weight=weight, drop=drop, model="naive")
     wanted = fit_model(Table.from_data(rows), "label", events=events, weight=weight, drop=drop, model="naive")
@@ -105,7 +105,7 @@ def test_the_census_is_that_of_the_array_engine(opened, rows, events, weight):
     assert found.note_texts == wanted.note_texts
 
 
-def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
+def test_text_is_counted_from_batches_beside_the_engine_counts(opened, rows):
     events = {"note": "text"}
     same(
         fit_model(opened, "label", events=events, model="naive").fitted.counts,
@@ -113,7 +113,7 @@ def test_text_is_counted_from_batches_beside_what_the_engine_says(opened, rows):
     )
 
 
-def test_rows_are_scored_and_explained_alike(opened, rows):
+def test_rows_are_scored_and_explained_the_same(opened, rows):
     fitted = fit_model(rows, "label", model="naive").fitted
     mine, theirs = (
         cd.predict_table(fitted, opened, keep=["visits"]),

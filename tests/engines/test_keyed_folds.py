@@ -12,7 +12,7 @@ from tests.engines.sqlite_engine import SQLite
 from tests.engines.test_engines import as_sqlite
 
 import candide as cd
-from candide.data.sampling import assign_folds_by_key
+from candide.data.sample import assign_folds_by_key
 from candide.data.table import Table
 from candide.engines.base import Folds, get_engine, open_source
 from candide.engines.sql.dialects.registry import DIALECTS, get_dialect
@@ -40,7 +40,7 @@ def of_batches(source, key, seed) -> list[int]:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_folds_are_those_of_the_hash_whoever_counts(rows, key, tmp_path):
+def test_folds_are_those_of_the_hash_in_every_engine(rows, key, tmp_path):
     for seed in (0, 12):
         words = ["" if value is None else str(value) for value in KEYS[key]]
         want = [int(md5(f"{seed}:{word}".encode()).hexdigest()[:7], 16) % 7 for word in words]
@@ -53,7 +53,7 @@ def test_folds_are_those_of_the_hash_whoever_counts(rows, key, tmp_path):
             assert of_batches(source, key, seed) == want
 
 
-def test_postgres_says_them_in_any_encoding(postgres):
+def test_postgres_prints_them_in_any_encoding(postgres):
     """And of numbers without places, and of text that is filled up with blanks."""
     postgres.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
     words = ["a", "é", "Straße", ""]
@@ -87,7 +87,7 @@ def test_what_is_a_key_is_one_in_every_engine():
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_every_dialect_says_them(name):
+def test_every_dialect_prints_them(name):
     source = SimpleNamespace(dialect=get_dialect(name), view="t", columns={"k": "BIGINT"})
     query = fold_sql_by_key(source, Folds(10, 3, "y", "k")).sql(name)
     assert "MD5" in query.upper()
@@ -104,7 +104,7 @@ def test_a_key_that_is_written_in_several_ways_is_refused(kind, values):
     assert (error.value.column, bool(error.value.remedy)) == ("k", True)
 
 
-def test_rows_of_one_key_stay_together_and_the_key_is_no_feature(rows):
+def test_rows_of_one_key_stay_together_and_the_key_is_not_a_feature(rows):
     """A key that gives the class away helps nobody; each of its values is in one fold."""
     patient = [f"{label}{i % 20}" for i, label in enumerate(rows["y"].to_pylist())]
     told = pa.table({"patient": patient, "x": rows["x"], "y": rows["y"]})

@@ -77,21 +77,21 @@ def test_numbers_truths_and_text_side_by_side(tmp_path):
 
 
 @pytest.mark.parametrize("moment", [dt.date(2024, 2, 29), dt.datetime(2024, 2, 29, 13, 30)], ids=["date", "time"])
-def test_dates_are_the_same_levels_through_every_door(moment, tmp_path):
+def test_dates_are_the_same_levels_through_every_entry_point(moment, tmp_path):
     days = [moment + dt.timedelta(i) for i in range(3)]
     column, y = [days[i % 3] for i in range(60)], ["ab"[i % 3 == 0] for i in range(60)]
     table = pa.table({"day": column, "y": y})
     pq.write_table(table, tmp_path / "rows.parquet")
     (tmp_path / "rows.csv").write_text("day,y\n" + "".join(f"{d},{c}\n" for d, c in zip(column, y, strict=True)))
-    doors = [str(tmp_path / "rows.parquet"), str(tmp_path / "rows.csv"), table]
+    entry_points = [str(tmp_path / "rows.parquet"), str(tmp_path / "rows.csv"), table]
     events = {"day": "categorical"}
-    models = [fit_model(door, "y", events=events, model="naive").fitted for door in doors]
+    models = [fit_model(entry_point, "y", events=events, model="naive").fitted for entry_point in entry_points]
     models.append(NaiveBayes(events).fit({"day": column}, y).fitted_)
     want = NaiveBayes(events).fit({"day": [str(d) for d in column]}, y).predict_proba({"day": [str(d) for d in column]})
     for fitted in models:
-        for door in doors:
-            scored = cd.predict_table(fitted, door)
+        for entry_point in entry_points:
+            scored = cd.predict_table(fitted, entry_point)
             found = np.column_stack([scored[f"p_{label}"].to_numpy() for label in "ab"])
             np.testing.assert_allclose(found, want, rtol=1e-12)
-            more = fitted.counts + count_like(FittedModel(fitted.counts, target="y"), door)
+            more = fitted.counts + count_like(FittedModel(fitted.counts, target="y"), entry_point)
             assert (more.n_rows, len(more.plan.parts[0].levels[0])) == (120, 3)

@@ -64,7 +64,7 @@ def test_a_number_is_one_in_postgres(model, postgres):
     np.testing.assert_allclose(np.column_stack([table["p_a"], table["p_b"]]), want, rtol=1e-12)
 
 
-def test_columns_of_such_numbers_are_decided_alike(tmp_path):
+def test_columns_of_such_numbers_are_decided_in_the_same_way(tmp_path):
     """Blanks at the end do not make numbers words; underscores do, for they part the letters of codes."""
     y = ["a", "b", "a"] * 20
     for texts, event in (

@@ -31,7 +31,7 @@ PLAIN = {
 }
 
 
-def doors(column, path):
+def entry_points(column, path):
     """Ways to fit a table with such a column, each from the event models of the columns."""
     table = pa.table({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": column})
     labelled = table.append_column("y", pa.array(Y))
@@ -51,7 +51,7 @@ def doors(column, path):
 @pytest.mark.parametrize("kind", NESTED)
 @pytest.mark.filterwarnings("ignore:column 'v'")
 def test_a_column_of_lists_is_left_out_and_cannot_be_asked_for(kind, tmp_path):
-    for fit in doors(NESTED[kind], tmp_path):
+    for fit in entry_points(NESTED[kind], tmp_path):
         assert fit("auto").counts_.plan.columns == ("x",)
         for event in ("categorical", "gaussian"):
             with pytest.raises(InputError) as refused:
@@ -59,10 +59,61 @@ def test_a_column_of_lists_is_left_out_and_cannot_be_asked_for(kind, tmp_path):
             assert refused.value.column == "v"
 
 
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.filterwarnings("ignore:column 'v'")
+def test_lists_are_left_out_beside_categories_of_many_rows(kind, tmp_path):
+    rows = {"v": pa.chunked_array([NESTED[kind]] * 15), "c": ["x", "y", "z", "x"] * 30, "y": ["a", "b"] * 60}
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    for data in (tmp_path / "rows.parquet", pa.table(rows)):
+        assert cd.fit(data, "y", model="naive").counts_.plan.columns == ("c",)
+        assert cd.fit(data, "y").counts_.plan.columns == ("c",)
+        assert cd.check_data(data, "y").counts.plan.columns == ("c",)
+    assert cd.NaiveBayes().fit(pa.table(rows).drop(["y"]), rows["y"]).counts_.plan.columns == ("c",)
+
+
+def test_lists_in_memory_are_refused_with_their_column():
+    with pytest.raises(InputError) as refused:
+        cd.BayesClassifier().fit({"v": [["a"], ["b"]] * 80, "x": np.arange(160.0) ** 2}, ["a", "b"] * 80)
+    assert refused.value.column == "v"
+
+
+def test_intervals_are_categories_and_sparse_columns_are_dense():
+    cut, y = pd.cut(np.r_[np.arange(79.0), np.nan], 3), np.array(["a", "b"] * 40)
+    numbers = [0, 1.5, 2, np.nan] * 20
+    odd = {"cut": cut, "interval": pd.arrays.IntervalArray(cut), "sparse": pd.arrays.SparseArray(numbers)}
+    text = [None if pd.isna(value) else str(value) for value in cut]
+    plain = {"cut": text, "interval": text, "sparse": numbers, "mixed": ["x", 1] * 40}
+    frame = pd.DataFrame({**odd, "mixed": plain["mixed"]})
+    frame.index += 5
+    expected = cd.NaiveBayes().fit(plain, y).predict_proba(plain)
+    models = [cd.NaiveBayes().fit(frame, y), cd.NaiveBayes().fit({**odd, "mixed": plain["mixed"]}, y)]
+    models += [
+        cd.fit(data, "y", model="naive") for data in (frame.assign(y=y), {**odd, "mixed": plain["mixed"], "y": y})
+    ]
+    for model in models:
+        for rows in (frame, plain):
+            np.testing.assert_allclose(model.predict_proba(rows), expected, rtol=1e-9)
+    assert cd.fit(frame, "cut").classes_.tolist() == sorted(set(text) - {None})
+
+
+def test_the_index_of_a_frame_is_not_a_column():
+    frame = pd.DataFrame({"month": pd.period_range("2020-01", periods=40, freq="M"), "y": ["a", "b"] * 20})
+    assert "__index_level_0__" not in cd.fit(frame[frame.index % 3 > 0], "y", model="naive").counts_.plan.columns
+
+
+def test_text_of_numpy_is_text():
+    text = np.array(["x", "y", "x", None] * 10, np.dtypes.StringDType(na_object=None))
+    plain, y = text.astype(object), ["a", "b"] * 20
+    expected = cd.NaiveBayes().fit({"v": plain}, y).predict_proba({"v": plain})
+    for rows in ({"v": text}, text[:, None]):
+        np.testing.assert_array_equal(cd.NaiveBayes().fit(rows, y).predict_proba(rows), expected)
+    cd.BayesClassifier().fit({"v": text}, y)
+
+
 @pytest.mark.parametrize("kind", PLAIN)
 def test_numbers_are_read_in_whatever_type_they_come(kind, tmp_path):
     expected = cd.NaiveBayes("gaussian").fit({"x": [1.0, 2.0, 8.0, 9.0] * 2, "v": PLAIN[kind].to_pylist()}, Y)
-    for fit in doors(PLAIN[kind], tmp_path):
+    for fit in entry_points(PLAIN[kind], tmp_path):
         model = fit({"x": "gaussian", "v": "gaussian"})
         [tally], [wanted] = model.counts_.tallies, expected.counts_.tallies
         assert np.allclose(tally.mean, wanted.mean, rtol=1e-12)
@@ -115,7 +166,7 @@ def test_a_relation_whose_names_stand_twice_is_read_under_the_names_of_a_query()
     assert relation.counts_.plan.columns == cd.fit(query, "y", model="naive").counts_.plan.columns
 
 
-def test_a_model_is_no_data_and_a_merge_is_of_models(tmp_path):
+def test_a_model_is_not_data_and_a_merge_is_of_models(tmp_path):
     path = tmp_path / "m.candide"
     cd.fit({"x": [1.0, 2.0, 8.0, 9.0], "y": list("aabb")}, "y", model="naive").save(path)
     before = path.read_bytes()
@@ -150,7 +201,7 @@ def test_rows_that_several_threads_count_are_all_counted(classifier):
     assert not hasattr(clone(model), "fitted_")
 
 
-def test_one_value_is_no_column_and_a_word_is_no_size():
+def test_one_value_is_not_a_column_and_text_is_not_a_size():
     with pytest.raises(InputError) as refused:
         cd.fit({"x": 1.5, "y": ["a", "b"]}, "y", model="naive")
     assert refused.value.column == "x"

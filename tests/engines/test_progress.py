@@ -13,8 +13,9 @@ import pytest
 import candide as cd
 from candide.data.table import Table
 from candide.engines.base import no_progress, open_source
-from candide.engines.duckdb.engine import DuckDB
-from candide.engines.duckdb.source import DuckDBSource
+from candide.engines.duckdb.attach import estimate_lines
+from candide.engines.duckdb.source import DuckDB, DuckDBSource
+from candide.engines.reading import ReadOptions
 from candide.fit_source import fit_model
 from candide.validation.cross_validation import cross_validate
 
@@ -59,7 +60,7 @@ def looking(source, what):
 
 
 def test_the_share_of_rows_counted_grows_to_one(data):
-    with Noted.open(data, engine=DuckDB()) as source:
+    with Noted(data, ReadOptions(), DuckDB()) as source:
         fit_model(source, "y", watch=looking, model="naive")
         assert source.passes == 2  # for users are counted apart
         assert len({share for share in source.shares if 0 < share < 1}) > 5
@@ -67,22 +68,22 @@ def test_the_share_of_rows_counted_grows_to_one(data):
 
 def test_the_share_of_rows_scored_grows_to_one(data, table):
     fitted = fit_model(table, "y", model="naive").fitted
-    with Noted.open(data, engine=DuckDB()) as source:
+    with Noted(data, ReadOptions(), DuckDB()) as source:
         cd.predict_table(fitted, source, watch=looking)
         cd.evaluate(fitted, source, "y", watch=looking)
         cross_validate(source, "y", folds=3, watch=looking, model="naive")
 
 
-def test_rows_are_counted_alike_when_one_looks_on(data):
+def test_rows_are_counted_the_same_with_progress(data):
     found = []
     for watch in (no_progress, looking):
-        with Noted.open(data, engine=DuckDB()) as source:
+        with Noted(data, ReadOptions(), DuckDB()) as source:
             found.append(fit_model(source, "y", watch=watch, model="naive").fitted.counts)
     for a, b in zip(*(census.tallies for census in found), strict=True):
         assert all(np.allclose(a.arrays()[key], b.arrays()[key]) for key in b.arrays())
 
 
-def test_where_the_number_of_rows_is_not_known_nothing_is_said(table):
+def test_where_the_number_of_rows_is_not_known_nothing_is_printed(table):
     with open_source("SELECT x, x > 5 AS y FROM range(10) t(x)") as source:
         source.start_progress()
         fit_model(source, "y", model="naive")
@@ -107,3 +108,10 @@ with open_source({"x": [1, 2]}) as source:
 def test_rows_are_read_in_a_notebook_that_cannot_show_progress():
     told = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, check=False)
     assert told.stdout.strip() == "['x']", told.stderr
+
+
+def test_lines_are_estimated_by_the_first_file(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("1234567\n" * 500)
+    assert estimate_lines([f"{tmp_path}/*.csv"]) == 1000
+    assert estimate_lines(["rows.csv.gz"]) is None

@@ -1,9 +1,10 @@
-"""The same rows through every door end in one and the same census."""
+"""The same rows through every entry point give the same counts."""
 
 import datetime as dt
 import gzip
 import io
 import json
+import zipfile
 from pathlib import Path
 
 import duckdb
@@ -51,7 +52,7 @@ def write_csv(table: pa.Table, path) -> str:
     return str(path)
 
 
-def doors(table: pa.Table, tmp):
+def entry_points(table: pa.Table, tmp):
     """Every way in, by name."""
     csv = write_csv(table, tmp / "rows.csv")
     (tmp / "rows.csv.gz").write_bytes(gzip.compress((tmp / "rows.csv").read_bytes()))
@@ -124,9 +125,9 @@ def expected(rows):
     return NaiveBayes().fit(frame.drop(columns="label"), frame["label"]).counts_
 
 
-@pytest.mark.parametrize("door", NAMES)
-def test_every_door_gives_the_same_census(door, rows, expected, tmp_path):
-    source = doors(rows, tmp_path)[door]
+@pytest.mark.parametrize("entry_point", NAMES)
+def test_every_entry_point_gives_the_same_counts(entry_point, rows, expected, tmp_path):
+    source = entry_points(rows, tmp_path)[entry_point]
     assert_same_census(fit_model(source, "label", model="naive").fitted.counts, expected)
 
 
@@ -135,6 +136,26 @@ def test_standard_input(rows, expected, monkeypatch, tmp_path):
     stdin = io.TextIOWrapper(io.BytesIO(Path(text).read_bytes()))
     monkeypatch.setattr("sys.stdin", stdin)
     assert_same_census(fit_model("-", "label", model="naive").fitted.counts, expected)
+
+
+@pytest.mark.parametrize("ending", ["gz", "zip"])
+def test_packed_standard_input_is_refused_by_that_name(ending, monkeypatch):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("rows.csv", "x,label\n1,a\n")
+    content = gzip.compress(b"x,label\n1,a\n") if ending == "gz" else packed.getvalue()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    with pytest.raises(SourceError, match="standard input: ") as refused:
+        fit_model("-", "label", model="naive")
+    assert {"gz": "gunzip -c FILE", "zip": "unzip FILE"}[ending] in refused.value.remedy
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", "\n", 5])
+def test_a_delimiter_is_one_character(delimiter):
+    with pytest.raises(InputError, match="delimiter") as refused:
+        ReadOptions(delimiter=delimiter)
+    assert refused.value.value == delimiter
+    assert "one character" in refused.value.remedy
 
 
 def test_hive_partitions_are_columns(rows, tmp_path):
@@ -171,7 +192,7 @@ def test_weights_equal_copies_in_every_tally_kind(rows):
 @pytest.mark.parametrize(
     "events", [{"visits": "poisson"}, {"visits": "exponential"}, {"height": "lognormal"}, {"visits": "bernoulli"}]
 )
-def test_every_event_model_counts_alike_on_both_engines(rows, events):
+def test_every_event_model_counts_the_same_on_both_engines(rows, events):
     frame = rows.to_pandas()
     arrays = NaiveBayes(events=events).fit(frame.drop(columns="label"), frame["label"]).counts_
     assert_same_census(fit_model(rows, "label", events=events, model="naive").fitted.counts, arrays)
@@ -266,7 +287,7 @@ def test_whole_numbers_past_the_floats_are_an_identifier_or_rounded():
 
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("events", ["auto", {"z": "exponential"}, {"z": "lognormal"}, {"z": "bernoulli"}])
-def test_nan_is_missing_even_where_the_look_and_the_file_know_nothing_of_it(tmp_path, events, weight):
+def test_nan_is_missing_even_where_sample_and_file_have_none(tmp_path, events, weight):
     """Parquet's notes on the least and largest value leave NaN out, and the first of them comes after the look."""
     rng, n = np.random.default_rng(0), 30_000
     x, z, w, y = rng.normal(size=n), rng.exponential(size=n), rng.random(n), rng.integers(0, 2, n)

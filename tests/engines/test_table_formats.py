@@ -12,6 +12,7 @@ from tests.engines.spark_session import needs_spark, session
 
 import candide as cd
 from candide.data.notes import DataWarning
+from candide.engines.table_formats import unread_text
 from candide.errors import InputError
 
 N = 240
@@ -82,7 +83,7 @@ def test_a_frame_gives_the_model_of_the_file(model, path):
         np.testing.assert_allclose(found.predict_proba(make(one)), expected[3:4], rtol=1e-9, err_msg=name)
 
 
-def test_objects_without_names_are_read_alike(tmp_path):
+def test_objects_without_names_are_read_the_same(tmp_path):
     X = pd.DataFrame(COLUMNS).to_numpy(object)
     model, told = notes(lambda: cd.NaiveBayes().fit(X, Y))
     assert len(told) == 8
@@ -96,7 +97,7 @@ def test_objects_without_names_are_read_alike(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "duckdb", "json"])
-def test_text_of_typed_files_is_read_alike(kind, path, tmp_path):
+def test_text_of_typed_files_is_read_the_same(kind, path, tmp_path):
     frame, other = pd.DataFrame({**COLUMNS, "y": Y}), tmp_path / f"rows.{kind}"
     if kind == "parquet":
         frame.to_parquet(other)
@@ -253,3 +254,14 @@ def test_numbers_kept_as_text_in_spark_are_named():
         notes = kept_as_text(spark.createDataFrame(pd.DataFrame(KEPT_AS_TEXT)))
     assert notes.keys() == {("size", "price"), ("day",), ("at",)}
     assert "CAST(`size` AS double)" in notes["size", "price"]
+
+
+def test_text_of_a_database_that_holds_numbers_has_a_note():
+    head = pa.table({"size": ["1.5", "2.25", "3.0"] * 4, "day": ["2024-01-05"] * 12, "job": ["cook"] * 12})
+    notes = unread_text(head, head.column_names, "double precision")
+    assert [note.column for note in notes] == ["size", "day"]
+    assert str(notes[0]) == (
+        "column 'size': numbers kept as text, such as '1.5', are categories here; to count them as numbers, store them "
+        'as such or convert them in a view or a query: CAST("size" AS double precision)'
+    )
+    assert 'CAST("day" AS date)' in notes[1].remedy

@@ -74,7 +74,7 @@ def traits(text):
     }
 
 
-def test_words_and_looks_of_real_messages_are_better_together():
+def test_words_and_form_of_real_messages_are_better_together():
     table = pq.read_table(tables.corpus("sms_spam"))
     text, y = np.array(table["text"].to_pylist(), object), np.array(table["class"].to_pylist())
     columns = {"text": text, **traits(text)}
@@ -139,7 +139,7 @@ def test_frames_of_every_kind(frame):
     np.testing.assert_allclose(got.predict_proba(frame(X)), want.predict_proba(X), rtol=1e-12)
 
 
-def test_a_missing_document_says_nothing():
+def test_a_missing_document_contributes_nothing():
     X, y = made(80)
     model = cd.NaiveBayes().fit({"body": X["body"], "hour": X["hour"]}, y)
     number = cd.NaiveBayes().fit({"hour": X["hour"]}, y)
@@ -197,7 +197,7 @@ def test_free_text_is_recognised_in_a_real_table():
     assert scores.metrics()["accuracy"] == pytest.approx(want.score(table["text"], table["class"].to_pylist()))
 
 
-def test_a_column_of_numbers_is_no_column_of_documents():
+def test_a_column_of_numbers_is_not_a_column_of_documents():
     with pytest.raises(InputError, match=r"is not a document"):
         cd.NaiveBayes(events={"hour": Text()}).fit({"hour": [1.0, 2.0]}, ["a", "b"])
 
@@ -282,16 +282,16 @@ def _chinese(n, letters=12):
     return ["".join(rng.choice(list("今天天气很好我们去公园散步回家"), letters)) for _ in range(n)]
 
 
-def _through(door, values, path):
+def _through(entry_point, values, path):
     """The event of a column, and the remarks on it, with the two classes in turn."""
     table = pa.table({"said": values, "y": ["a", "b"] * (len(values) // 2)})
-    if door == "arrays":
+    if entry_point == "arrays":
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             model = cd.BayesClassifier().fit({"said": np.array(values, object)}, table["y"].to_pylist())
         remarks = [one.message.note for one in told if hasattr(one.message, "note")]
         return model.fitted_.plan.parts[0].event.name, remarks
-    if door == "csv":
+    if entry_point == "csv":
         table.to_pandas().to_csv(path / "rows.csv", index=False)
         data = path / "rows.csv"
     else:
@@ -301,7 +301,7 @@ def _through(door, values, path):
     return learned.fitted.plan.parts[0].event.name, learned.notes
 
 
-@pytest.mark.parametrize("door", ["arrays", "csv", "parquet"])
+@pytest.mark.parametrize("entry_point", ["arrays", "csv", "parquet"])
 @pytest.mark.parametrize(
     ("values", "event", "asked"),
     [
@@ -314,29 +314,30 @@ def _through(door, values, path):
         (["American Indian or Alaska Native", "Black or African American"] * 30, "categorical", ""),
     ],
 )
-def test_what_is_text_through_every_door(door, values, event, asked, tmp_path):
-    found, remarks = _through(door, values, tmp_path)
+def test_what_is_text_through_every_entry_point(entry_point, values, event, asked, tmp_path):
+    found, remarks = _through(entry_point, values, tmp_path)
     told = [one for one in remarks if one.code == "text-or-category"]
     assert found == event
     assert [one.column for one in told] == (["said"] if asked else [])
     assert all(asked in one.remedy for one in told)
 
 
-@pytest.mark.parametrize("door", ["arrays", "csv", "parquet"])
-def test_titles_that_are_all_different_say_how_to_count_them(door, tmp_path):
+@pytest.mark.parametrize("entry_point", ["arrays", "csv", "parquet"])
+def test_titles_that_are_all_different_say_how_to_count_them(entry_point, tmp_path):
     with pytest.raises(InputError, match=r"'said' can be modelled: every value is different") as error:
-        _through(door, _messages(40, words=2), tmp_path)
+        _through(entry_point, _messages(40, words=2), tmp_path)
     assert "--event said=text" in error.value.remedy
 
 
-def test_a_model_that_took_text_for_categories_says_how_to_count_it():
+@pytest.mark.parametrize("model", ["naive", "bayes"])
+def test_a_model_that_took_text_for_categories_says_how_to_count_it(model):
     rows = {"size": ["big", "small", "big"] * 2, "said": _messages(6), "y": ["a", "b"] * 3}
     with pytest.raises(InputError, match="no column of text") as error:
         summary.summarize_text(fit_model(rows, "y", model="naive").fitted, "free prize")
     assert "--event said=text" in error.value.remedy
     with pytest.raises(InputError, match="no column of text") as error:
         summary.summarize_text(
-            fit_model({"n": [1.5, 2.5] * 9, "y": ["a", "b"] * 9}, "y", model="naive").fitted, "free prize"
+            fit_model({"n": [1.5, 2.5] * 9, "y": ["a", "b"] * 9}, "y", model=model).fitted, "free prize"
         )
     assert not error.value.remedy
 
@@ -370,7 +371,7 @@ def test_a_column_of_text_is_as_strong_in_the_file_as_before(tmp_path):
     )
 
 
-def test_models_that_count_text_otherwise_are_told_in_a_sentence():
+def test_models_that_count_text_otherwise_are_described_in_a_sentence():
     rows = {"said": _messages(20), "y": ["a", "b"] * 10}
     one, other = (
         fit_model(rows, "y", model="naive", events={"said": event}).fitted for event in ("text", "categorical")

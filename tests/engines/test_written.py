@@ -11,7 +11,7 @@ from tests.engines.test_counts import EVENTS, asked, in_duckdb, table
 from tests.engines.test_engines import same
 
 import candide as cd
-from candide.engines.sql.offline_query import FIGURE_COLUMNS
+from candide.engines.sql.offline_query import FIGURES
 from candide.errors import InputError, SourceError
 
 
@@ -41,7 +41,7 @@ def backslashes(lines):
 
 
 def commas(lines, thousands=False):
-    at = [i for i, name in enumerate(lines[0]) if name in FIGURE_COLUMNS]
+    at = [i for i, name in enumerate(lines[0]) if name in FIGURES]
     out = [list(line) for line in lines]
     for line in out[1:]:
         for i in (i for i in at if line[i]):
@@ -111,14 +111,14 @@ def test_points_that_mark_thousands_are_refused(plain):
     assert "thousands" in error.value.problem
 
 
-def test_marks_of_thousands_are_read_where_the_decimal_is_said(plain):
+def test_thousands_separators_are_read_where_the_decimal_is_declared(plain):
     wanted = cd.fit_from_counts(text_of(plain).splitlines(keepends=True))
     lines = text_of(commas(plain, thousands=True)).splitlines(keepends=True)
     same(cd.fit_from_counts(lines, decimal=".").fitted.counts, wanted.fitted.counts)
 
 
 @pytest.mark.parametrize(("decimal", "written"), [(",", "20.0"), (",", "1.234E5"), (".", "2,5"), (".", "1.5,000")])
-def test_figures_that_the_decimal_which_is_said_does_not_fit_are_refused(plain, decimal, written):
+def test_figures_that_do_not_fit_the_declared_decimal_are_refused(plain, decimal, written):
     """A point that is taken out of 20.0 would make ten times as many of them."""
     at = plain[0].index("n")
     lines = commas(plain) if decimal == "," else [list(line) for line in plain]
@@ -139,7 +139,7 @@ def test_a_result_with_points_is_not_read_with_commas(plain):
 def test_digits_that_a_program_left_out(plain):
     """The middle is that of the plan, so that fifteen digits lose nothing; fewer are told of."""
     wanted = cd.fit_from_counts(text_of(plain).splitlines(keepends=True)).fitted.counts
-    at = [i for i, name in enumerate(plain[0]) if name in FIGURE_COLUMNS]
+    at = [i for i, name in enumerate(plain[0]) if name in FIGURES]
     for digits, told in ((15, []), (11, ["rounded"]), (6, ["rounded"])):
         lines = [[f"{float(c):.{digits}g}" if i in at and c else c for i, c in enumerate(line)] for line in plain[1:]]
         found = cd.fit_from_counts(text_of([plain[0], *lines]).splitlines(keepends=True))

@@ -67,7 +67,7 @@ VALUES = {  # what is written, what it means, and the kind of the column
 
 @pytest.mark.parametrize("case", VALUES)
 @pytest.mark.parametrize("packed", [True, False], ids=["file", "object"])
-def test_read_told_and_remembered(case, packed, tmp_path):
+def test_formats_are_read_reported_and_stored(case, packed, tmp_path):
     texts, want, kind = VALUES[case]
     path = written(tmp_path, {"x": texts * N})
     learned = fit_model(path, "y", model="naive")
@@ -126,7 +126,7 @@ OPEN = {  # a column that leaves it open, another that tells or does not, an opt
 
 
 @pytest.mark.parametrize("case", OPEN)
-def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
+def test_what_is_ambiguous_has_a_rule_and_is_reported(case, tmp_path):
     texts, others, option, want = OPEN[case]
     columns = {"x": [texts[0], texts[1]] * N, **({"z": others * N} if others else {})}
     learned = fit_model(written(tmp_path, columns), "y", reading=ReadOptions(**option), model="naive")
@@ -136,7 +136,7 @@ def test_what_is_left_open_has_a_rule_and_is_told(case, tmp_path):
     assert "--decimal" in told.remedy or "day-first" in told.remedy
 
 
-def test_what_tells_far_down_is_an_error_and_not_read_wrongly(tmp_path):
+def test_what_appears_far_down_is_an_error_and_not_read_wrongly(tmp_path):
     head = ["1,250", "2,300"] * 15_000
     with pytest.raises(InputError) as error:
         fit_model(written(tmp_path, {"x": [*head, "12,5"]}), "y", model="naive")
@@ -186,7 +186,7 @@ def test_asked_for_as_categories_they_stay_as_they_are_written(tmp_path):
     assert fitted.text_formats == {}
 
 
-def test_many_alike_are_told_at_once(tmp_path):
+def test_many_equal_notes_are_reported_at_once(tmp_path):
     columns = {f"x{i}": ["1,5", "2,25", "3"] * N for i in range(30)}
     learned = fit_model(written(tmp_path, columns), "y", model="naive")
     assert len([remark for remark in learned.notes if remark.code == "read-as"]) == 1
@@ -309,7 +309,7 @@ def test_a_stray_word_is_named_and_its_remedy_works(numbers, tmp_path):
 @pytest.mark.parametrize("title", ["Sales in June", "sep=;", "\ufeffSales in June\n\nof all shops"])
 @pytest.mark.parametrize("own", ["\n", "\r\n"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_lines_above_the_header_are_told_however_they_end(title, own, end, packed, tmp_path):
+def test_lines_above_the_header_are_reported_however_they_end(title, own, end, packed, tmp_path):
     rows = ["size;job;y", *(f"{i % 7}.5;{('cook', 'smith')[i % 2]};{'ab'[i % 2]}" for i in range(N)), ""]
     path, pack = (tmp_path / "rows.csv.gz", gzip.compress) if packed else (tmp_path / "rows.csv", bytes)
     text = f"{title}\n".replace("\n", own).encode() + end.join(rows).encode()
@@ -324,7 +324,7 @@ def test_lines_above_the_header_are_told_however_they_end(title, own, end, packe
     assert caught.value.line == title.count("\n") + N + 3
 
 
-def test_empty_lines_above_the_header_are_nothing_to_tell(tmp_path):
+def test_empty_lines_above_the_header_give_no_note(tmp_path):
     path = written(tmp_path, {"x": [i % 9 / 2 for i in range(N)]})
     (tmp_path / "rows.csv").write_text("\n\n" + (tmp_path / "rows.csv").read_text())
     assert "lines-above" not in {one.code for one in fit_model(path, "y", model="naive").notes}

@@ -13,9 +13,8 @@ import pytest
 import candide as cd
 from candide.data.column_types import infer_column, infer_columns
 from candide.data.first_rows import FirstRows
-from candide.data.limits import LIMITS
 from candide.data.notes import DataWarning
-from candide.data.table import Table
+from candide.data.table import LIMITS, Table
 from candide.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")

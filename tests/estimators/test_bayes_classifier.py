@@ -9,7 +9,7 @@ from tests.tables import table
 
 import candide as cd
 from candide.errors import InputError
-from candide.events.binned import Binned
+from candide.events.categorical import Binned
 
 RNG = np.random.default_rng
 
@@ -240,3 +240,12 @@ def test_without_rows_no_term_is_important():
     classes = dict.fromkeys(np.unique(y).tolist(), 1 / len(np.unique(y)))
     model = cd.BayesClassifier(class_prior=classes).fit(X, y).forget(X, y)
     assert {voice.importance for voice in model.terms_} == {0.0}
+
+
+def test_a_weighted_model_has_no_settings_of_naive_bayes():
+    X, y = mixed(40)
+    with pytest.raises(InputError, match="estimate='map' applies to naive Bayes only") as error:
+        cd.BayesClassifier().fit(X, y).with_prior(estimate="map")
+    assert error.value.value == "map"
+    with pytest.raises(InputError, match=r"unknown setting 'prior'; .*Known: class_prior, param_priors$"):
+        cd.BayesClassifier().fit(X, y).with_prior(prior="uniform")

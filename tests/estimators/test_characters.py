@@ -9,8 +9,8 @@ from candide.data.documents import Documents
 from candide.errors import InputError
 from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
 from candide.tally import TokenCounts
-from candide.weighted.text import leave_one_out, token_weights
-from candide.weighted.text.leave_one_out import concatenate_tokens
+from candide.weighted import held_out_tokens, token_optimizer
+from candide.weighted.held_out_tokens import concatenate_tokens
 
 SYLLABLES = ["ka", "to", "mi", "ra", "su", "ne"], ["sch", "berg", "er", "lin", "hof", "au"]
 SIGNS = [chr(0x4E00 + i) for i in range(200)]
@@ -122,7 +122,7 @@ def test_joined_parts_have_the_scores_of_each():
     said = []
     for event in (DEFAULT_TEXT, CHARACTER_TEXT):
         tally = TokenCounts.from_rows(Documents.from_column(X), y, n_classes=2, spec=event.spec(1))
-        said.append(leave_one_out.held_out_tokens(event, tally, None, Documents.from_column(X), y, power=0.5))
+        said.append(held_out_tokens.held_out_tokens(event, tally, None, Documents.from_column(X), y, power=0.5))
     rng = np.random.default_rng(0)
     each = [rng.normal(size=len(one.group)) for one in said]
     both = concatenate_tokens(said)
@@ -137,13 +137,13 @@ def test_weights_learned_together_are_those_that_alternate_to_the_end():
     said, offset = [], np.log([0.5, 0.5])
     for event in (DEFAULT_TEXT, CHARACTER_TEXT):
         tally = TokenCounts.from_rows(Documents.from_column(X), y, n_classes=2, spec=event.spec(1))
-        said.append(leave_one_out.held_out_tokens(event, tally, None, Documents.from_column(X), y, power=0.5))
-    together = token_weights.learn_joint_token_weights(said, offset, tolerance=1e-12)
+        said.append(held_out_tokens.held_out_tokens(event, tally, None, Documents.from_column(X), y, power=0.5))
+    together = token_optimizer.learn_joint_token_weights(said, offset, tolerance=1e-12)
     turns = [np.zeros((120, 2))] * 2
     bias = together[0].bias
     for _ in range(40):
         for i in (0, 1):
-            found = token_weights.learn_joint_token_weights([said[i]], offset + turns[1 - i], tolerance=1e-12)[0]
+            found = token_optimizer.learn_joint_token_weights([said[i]], offset + turns[1 - i], tolerance=1e-12)[0]
             turns[i] = found.contributions
     got = together[0].contributions + together[1].contributions + bias
     want = turns[0] + turns[1] + found.bias

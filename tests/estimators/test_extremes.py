@@ -97,7 +97,7 @@ def test_whole_numbers_too_long_for_a_float_are_levels():
 
 
 @pytest.mark.parametrize("kind", [cd.NaiveBayes, cd.BayesClassifier, cd.GaussianNB, cd.GaussianBayes])
-def test_whole_numbers_too_long_for_a_float_are_no_numbers(kind):
+def test_whole_numbers_too_long_for_a_float_are_not_numbers(kind):
     X, y = np.column_stack([rows()[0]["b"], rows()[0]["a"]]), rows()[1]
     model, long = kind().fit(X, y), np.array([[0.5, 10**400]], object)
     with pytest.raises(InputError) as caught:

@@ -148,7 +148,7 @@ def test_columns_may_come_in_another_order_and_more_may_come():
     np.testing.assert_array_equal(model.predict_proba(X[X.columns[::-1]].assign(more=1)), model.predict_proba(X))
 
 
-def test_an_identifier_is_left_out_with_a_word():
+def test_an_identifier_is_left_out_with_a_note():
     X, y = mixed()
     with pytest.warns(UserWarning, match="column 'key' is left out: whole numbers that step by one"):
         model = cd.NaiveBayes(EVENTS).fit(X.assign(key=np.arange(len(X))), y)
@@ -248,7 +248,7 @@ def test_rows_that_were_never_counted_cannot_be_taken_away(events, row, tmp_path
         assert whole.counts_.n_rows == 0
 
 
-def test_a_column_of_arrays_is_left_out_with_a_word():
+def test_a_column_of_arrays_is_left_out_with_a_note():
     X = pd.DataFrame({"a": [1.0, 2.0, 8.0, 9.0], "v": [np.arange(3.0) + i for i in range(4)]})
     with pytest.warns(UserWarning, match="column 'v' is left out: lists, structures"):
         model = cd.NaiveBayes().fit(X, [0, 0, 1, 1])

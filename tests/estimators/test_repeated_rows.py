@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import candide as cd
-from candide.data.repeated_rows import DistinctRows
+from candide.data.equal_rows import DistinctRows
 from candide.fit_source import fit_model
 
 

@@ -75,7 +75,9 @@ def test_explanations_add_up_to_the_log_odds(model):
 def test_the_reweighted_sum_of_parts_is_the_whole(model):
     parts = [cd.TextNB().fit(TEXTS[s], Y[s]) for s in (slice(0, 300), slice(300, 600))]
     both = parts[0] + parts[1]
-    assert both.fitted_.term_weights.training_summary(600) == "weights learned on 600 of 600 rows"
+    assert (
+        both.fitted_.term_weights.training_summary(600) == "weights averaged over 2 models, learned on 600 of 600 rows"
+    )
     assert log_loss(both) < log_loss(cd.TextNB(weights=None).fit(TEXTS, Y))
     np.testing.assert_allclose(both.reweight(TEXTS, Y).predict_proba(NEW), model.predict_proba(NEW), atol=1e-3)
     left = (model + parts[1]) - parts[1]

@@ -175,7 +175,8 @@ def test_uncounted_rows_are_an_error_unless_declared_new(first):
 def test_new_rows_are_scored_without_leaving_any_out(first):
     fitted = first.fitted_
     blocks = fitted.plan.blocks(Table.from_data(at(slice(500, 600), *WHOLE)[0]))
-    terms = learning.uncounted_contributions(fitted.counts, fitted.settings, blocks)
+    rows = learning.TrainingRows(blocks, np.zeros(100, np.intp))
+    terms = learning.row_contributions(fitted.counts, fitted.settings, rows, is_counted=False)
     joint = sum(part @ weight for part, weight in zip(terms, fitted.term_weights.weight, strict=True))
     joint, want = joint + fitted.model.log_prior, fitted.model.joint_log_likelihood(blocks)
     np.testing.assert_allclose(joint - joint[:, :1], want - want[:, :1], atol=1e-9)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import candide as cd
 from candide.errors import InputError
 from candide.events import Binned
-from candide.events.binned import merge_cells
+from candide.events.categorical import merge_cells
 from candide.priors import Beta, Dirichlet
 from candide.testing import check_event
 from candide.validation.cross_validation import cross_validate
@@ -64,7 +64,7 @@ def test_a_prior_that_does_not_fit_is_refused(prior):
         cd.NaiveBayes({"x": Binned(prior)}).fit({"x": [1.0, 2.0, 3.0]}, ["a", "b", "b"])
 
 
-def test_every_door_draws_the_same_grid(tmp_path):
+def test_every_entry_point_draws_the_same_grid(tmp_path):
     X, y = humps(500)
     frame = pd.DataFrame({**X, "y": y})
     frame.to_csv(tmp_path / "x.csv", index=False)
@@ -123,7 +123,7 @@ def test_numbers_of_bins_ascend_without_gaps():
 
 
 @pytest.mark.parametrize("counts", [np.zeros((2, 3)), np.ones((1, 5)), np.zeros((3, 0))])
-def test_what_tells_nothing_is_one_bin(counts):
+def test_an_uninformative_column_is_one_bin(counts):
     assert merge_cells(counts).tolist() == [0] * counts.shape[1]
 
 

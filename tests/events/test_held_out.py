@@ -27,7 +27,7 @@ from candide.events import (
     Whole,
 )
 from candide.events import base as events_base
-from candide.events.gaussian import COVARIANCES
+from candide.events.normal import COVARIANCES
 from candide.priors import (
     AddedVariance,
     Beta,

@@ -35,7 +35,7 @@ def test_at_most_three_errors(example):
 
 
 @pytest.mark.all_cases
-def test_the_test_samples_have_no_say_in_the_choice(example, tmp_path):
+def test_the_test_samples_do_not_affect_the_choice(example, tmp_path):
     table = pq.read_table(tables.table(GOLUB))
     train = pc.equal(table["split"], "train")
     nonsense = [pc.if_else(train, table[name], 0) for name in table.column_names[:-2]]

@@ -84,7 +84,7 @@ def test_a_lead_within_the_noise_is_none():
     assert curves.crossings() == {"other": None}
 
 
-def test_naive_bayes_leads_early_on_rows_of_its_own_story():
+def test_naive_bayes_leads_early_on_rows_of_its_own_model():
     """Ng and Jordan: rows needed grow with log d for naive Bayes, with d for logistic regression."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 900)

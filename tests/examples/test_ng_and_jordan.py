@@ -36,7 +36,7 @@ def test_early_naive_bayes_leads_and_later_it_is_passed(experiment):
     assert curves.crossings()["with a penalty"] < curves.sizes[-1]
 
 
-def test_the_page_tells_of_every_table(experiment):
+def test_the_page_lists_every_table(experiment):
     rows = re.findall(r"^\| ([\w ,-]+?) \| \d+ → \d+ \|", PAGE.read_text(), re.MULTILINE)
     assert rows == list(experiment.TABLES)
     verdicts = re.findall(r"^\| ([\w ,-]+?) \| (?:stays|ahead|behind|even)", PAGE.read_text(), re.MULTILINE)

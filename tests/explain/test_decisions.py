@@ -10,7 +10,7 @@ from candide.engines import arrays
 from candide.errors import InputError
 from candide.events import Bernoulli, Gaussian, Poisson
 from candide.explain.columns import iterate_conditionals
-from candide.explain.decisions import explain_table
+from candide.explain.rows import explain_table
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.monitoring.model_diff import compare_models
@@ -32,7 +32,7 @@ def twice():
     return FittedModel(arrays.count_table(table, Y, plan=Plan(("x", "z"), parts)))
 
 
-def test_a_column_speaks_in_each_of_its_parts(twice):
+def test_a_column_contributes_in_each_of_its_parts(twice):
     decisions = explain_table(twice, ROWS)
     assert sorted(str(one.column) for one in decisions[0].contributions) == ["('x', 'z')", "x", "x"]
     for decision in decisions:

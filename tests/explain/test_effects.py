@@ -11,10 +11,10 @@ from candide import plot
 from candide.cli import cli
 from candide.explain.effects import Effects, additive_parts
 from candide.explain.terms import list_terms
+from candide.plot.contributions import nomogram_lines
 from candide.plot.drawable import Drawable
-from candide.plot.nomogram import nomogram_lines
 from candide.report import build, summary
-from candide.report.html import data
+from candide.report.html import charts
 
 
 def rows(n=2000):
@@ -29,7 +29,7 @@ def rows(n=2000):
 @pytest.fixture(scope="module")
 def model():
     found = cd.fit(rows(), "y")
-    own = {one.title: one.weight for one in list_terms(found.fitted_) if one.kind == "column"}
+    own = {one.title: one.weight for one in list_terms(found.fitted_) if one.kind == "own term"}
     assert own["x"] < 0 or own["z"] < 0  # what the tests are about
     return found
 
@@ -51,16 +51,23 @@ def test_a_column_that_raises_the_odds_is_shown_to_raise_them(model, name):
 def test_the_model_is_shown_with_total_effects(model):
     found = summary.summarize_model(model)
     text = str(found)
-    for one in found.effects:
+    for one in (effect for effect in found.effects if effect.column != "w"):  # which has joint terms only
         assert (np.diff(one.effects["yes"]) > 0).all()
         assert f"Raises the log-odds of yes most at {one.values[-1]}" in one.sentence
         assert one.highest in text
     told = {one["column"]: one for one in found.to_dict()["effects"]}
-    assert set(told) == {"x", "z"}
+    assert set(told) == {"x", "z", "w"}
     assert json.dumps(found.to_dict())
     for text in (str(found), str(list_terms(model.fitted_)), model._repr_html_()):
         lines = [line for line in text.splitlines() if "-0." in line and line.startswith(("x ", "z "))]
         assert all("own term" in line for line in lines)  # never as if it were the column's
+
+
+def test_terms_are_found_by_the_kind_that_is_printed(model):
+    terms = list_terms(model.fitted_)
+    printed = [line for line in str(terms).splitlines() if "  own term  " in line]
+    assert printed
+    assert len(printed) == terms.to_dict()["kind"].count("own term") == sum(t.kind == "own term" for t in terms)
 
 
 def test_the_page_has_total_effects(model):
@@ -69,7 +76,7 @@ def test_the_page_has_total_effects(model):
     for name in ("x", "z"):
         assert (np.diff(alone[name].contributions[1]) > 0).all()
         assert "weight" not in alone[name].label
-        total = data.whatif_data(page)["totals"][name]
+        total = charts.whatif_data(page)["totals"][name]
         assert np.array(total["v"][0]) / 100 == pytest.approx(alone[name].contributions[1], abs=0.006)
 
 
@@ -125,6 +132,8 @@ def test_a_column_that_acts_through_a_discriminant_alone_has_an_importance(prese
     assert "late" in [one.column for one in list_terms(fitted).inactive]
     shown = {one.column: one.importance for one in summary.summarize_model(fitted).columns}
     assert shown["late"] == Effects(fitted).without_axis("late") > shown["a"]
+    effects = {effect.column: effect.importance for effect in summary.summarize_model(fitted).effects}
+    assert list(effects.items()) == list(shown.items())  # in the same order
 
 
 def test_a_discriminant_is_divided_by_what_each_column_changes(present_in_one_class):

@@ -270,7 +270,7 @@ def test_a_row_that_no_class_can_have_is_left_with_the_class_prior(event, labels
     np.testing.assert_allclose(model.linear().decision_function(asked)[0], want if len(want) > 1 else want[0])
 
 
-def test_an_own_event_model_may_tell_its_natural_form():
+def test_a_custom_event_model_may_give_its_natural_form():
     class Laplaceless(cd.events.EventModel):
         kind = "sums"
 

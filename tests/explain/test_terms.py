@@ -9,8 +9,7 @@ from tests.cli.typed import output as run
 
 import candide as cd
 from candide.errors import InputError
-from candide.explain.axes import build_term_cells
-from candide.explain.terms import list_terms
+from candide.explain.terms import build_term_cells, list_terms
 from candide.report import summary
 
 
@@ -46,7 +45,7 @@ def folder(model, tmp_path_factory):
 
 @pytest.mark.parametrize("by", ["term", "column"])
 @pytest.mark.parametrize("door", ["array", "parquet", "csv", "command", "score"])
-def test_what_is_said_adds_up_to_the_log_odds(model, folder, door, by):
+def test_all_contributions_add_up_to_the_log_odds(model, folder, door, by):
     asked = rows(12, seed=2)[0]
     p = np.sort(model.predict_proba(asked), axis=1)
     if door == "array":
@@ -109,7 +108,7 @@ def test_numbers_come_with_their_bins(model, folder):
     assert any(line.startswith("linear discriminant of 3 numbers") for line in text)
 
 
-def test_strength_is_the_mean_size_of_what_is_said_of_the_rows_counted(model):
+def test_importance_is_the_mean_absolute_contribution_of_counted_rows(model):
     X, _ = rows(1500)
     each = pd.DataFrame([{c.title: abs(c.log_odds) for c in decision.contributions} for decision in model.explain(X)])
     found = list_terms(model.fitted_)
@@ -140,7 +139,7 @@ def test_of_many_classes_a_strength_is_the_mean_over_two_that_differ():
     assert voice.importance == pytest.approx(want / sum(p[i] * p[j] for i, j in pairs))
 
 
-def test_columns_without_a_voice_say_why(model):
+def test_columns_without_a_term_have_a_reason(model):
     silent = {one.column: one for one in list_terms(model.fitted_).inactive}
     assert set(silent) == {"noise", "same"}
     assert silent["noise"].n_joint_terms == 3  # the two discriminants, and resemblance
@@ -162,7 +161,7 @@ def test_cells_of_a_pair_are_centred_and_counted(model):
         known["valve", "noise"]
 
 
-def test_show_lists_all_voices(model, folder, monkeypatch):
+def test_show_lists_all_terms(model, folder, monkeypatch):
     facts = json.loads(run("show", folder / "m.candide", "--json"))
     known = list_terms(model.fitted_)
     assert [one["title"] for one in facts["terms"]] == [one.title for one in known]
@@ -187,7 +186,7 @@ def test_show_of_a_column_and_of_a_pair(model, folder):
     assert all({"day", "valve", "pump"} & set(one["columns"]) for one in facts["terms"])
 
 
-def test_without_counts_the_story_and_the_class_shares_are_known(model, folder):
+def test_without_counts_the_event_models_and_the_class_prior_are_known(model, folder):
     again, asked = cd.load(folder / "score.candide"), rows(12, seed=2)[0]
     np.testing.assert_allclose(again.log_density(asked), model.log_density(asked))
     assert set(again.sample(5, random_state=0)[0]) == set(asked)
@@ -207,7 +206,7 @@ def test_without_counts_weights_are_known_and_strengths_of_columns(model, folder
     assert "valve x pump" in run("show", folder / "score.candide")
 
 
-def test_an_unweighted_model_has_voices_of_weight_one():
+def test_an_unweighted_model_has_terms_of_weight_one():
     X, y = rows(300)
     found = list_terms(cd.NaiveBayes().fit(X[["x", "valve"]], y).fitted_)
     assert {(one.title, one.weight) for one in found} == {("x", 1.0), ("valve", 1.0)}
@@ -215,7 +214,7 @@ def test_an_unweighted_model_has_voices_of_weight_one():
 
 
 @pytest.mark.parametrize("n", [5, 300])
-def test_many_voices_stay_readable(n, monkeypatch):
+def test_many_terms_stay_readable(n, monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 300)
     X = {f"a column with a rather long name {i}": rng.normal(y, 2.0) for i in range(n)}
@@ -228,7 +227,7 @@ def test_many_voices_stay_readable(n, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["multinomial", "bernoulli", "polya"])
-def test_text_speaks_by_its_words_as_much_as_it_counts(how):
+def test_text_contributes_by_its_tokens(how):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     notes = [
@@ -245,13 +244,13 @@ def test_text_speaks_by_its_words_as_much_as_it_counts(how):
     assert "free" in str(summary.summarize_model(model))
 
 
-def test_columns_that_speak_together_have_no_linear_form(model):
+def test_joint_columns_have_no_linear_form(model):
     with pytest.raises(InputError) as error:
         model.linear()
     assert "NaiveBayes" in error.value.remedy
 
 
-def test_a_calibrated_sum_says_by_how_much_it_was_bent():
+def test_a_calibrated_sum_reports_its_calibration():
     X, y = rows(600)
     asked = rows(12, seed=2)[0]
     model = cd.BayesClassifier(terms="columns", calibration="isotonic").fit(X, y)
@@ -262,10 +261,10 @@ def test_a_calibrated_sum_says_by_how_much_it_was_bent():
         assert any(one.calibration for one in decisions)
     bent = next(one for one in decisions if one.calibration)
     assert "calibration" in str(bent)
-    assert summary.summarize_decision(1, None, bent).to_dict()["calibration"] == bent.calibration
+    assert summary.DecisionSummary(1, None, bent).to_dict()["calibration"] == bent.calibration
 
 
-def test_a_missing_value_has_no_share_of_what_columns_say_together(model):
+def test_a_missing_value_has_no_part_of_a_joint_contribution(model):
     asked = rows(40, seed=5)[0].assign(x=np.nan)
     for decision in model.explain(asked, by="column"):
         assert next(one.log_odds for one in decision.contributions if one.column == "x") == 0

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 import candide as cd
 from candide.encoding.tokens import Tokens, tokenize
-from candide.explain.words import DocumentWord, highlight_document
-from candide.report import terminal
-from candide.report.summary import rows as summary
+from candide.explain.words import DocumentWord, HighlightedText, highlight_document, shorten_highlights
+from candide.report import summary, terminal
 
 TEXTS = ["Free prize, call now", "See you at five", "Free call", "you see, free of care"]
 LABELS = ["spam", "ham", "spam", "ham"]
@@ -29,13 +28,29 @@ def test_pieces_join_to_the_document_and_add_up_to_its_terms(text, tokens, weigh
     assert sum(mark.log_odds for mark in found) == pytest.approx(sum(word.log_odds for word in words), abs=1e-9)
 
 
+def test_log_odds_are_divided_among_occurrences_and_words():
+    words = [DocumentWord("free", 2, 3.0), DocumentWord("free prize", 1, 1.0)]
+    pieces = highlight_document("Free prize, FREE!", words, Tokens(ngrams=(1, 2)))
+    assert [(piece.text, piece.log_odds) for piece in pieces] == [
+        ("Free", 2.0), (" ", 0.0), ("prize", 0.5), (", ", 0.0), ("FREE", 1.5), ("!", 0.0),
+    ]  # fmt: skip
+
+
+def test_a_long_document_is_cut_to_what_surrounds_its_strongest_words():
+    pieces = [HighlightedText("so ", 0.0)] * 99 + [HighlightedText("free", 2.0)] + [HighlightedText(" so", 0.0)] * 99
+    assert shorten_highlights(pieces, 1000) == pieces
+    text = "".join(piece.text for piece in shorten_highlights(pieces, 160))
+    assert text.startswith(" ... so so s")
+    assert "free" in text
+
+
 def test_of_hashed_terms_no_place_is_known():
     assert [
         mark.log_odds for mark in highlight_document("free prize", [DocumentWord("hashed 3", 1, 2.0)], Tokens(bits=8))
     ] == [0.0]
 
 
-def test_a_decision_says_what_each_word_adds():
+def test_a_decision_shows_the_contribution_of_each_token():
     model = cd.TextNB(weights=None).fit(TEXTS, LABELS)
     [decision] = model.explain(["FREE prize; unheard"])
     [said] = decision.contributions
@@ -51,7 +66,7 @@ def printed(document, monkeypatch, capsys, colours):
     monkeypatch.setenv("FORCE_COLOR" if colours else "NO_COLOR", "1")
     monkeypatch.delenv("NO_COLOR" if colours else "FORCE_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    terminal.print_summary(summary.summarize_decision(1, None, model.explain([document])[0]))
+    terminal.print_summary(summary.DecisionSummary(1, None, model.explain([document])[0]))
     return capsys.readouterr().out
 
 
@@ -65,7 +80,7 @@ def test_without_colours_the_document_is_not_repeated(monkeypatch, capsys):
     assert printed("FREE prize", monkeypatch, capsys, False).count("FREE") == 1
 
 
-def test_of_a_long_document_what_says_most_is_shown(monkeypatch, capsys):
+def test_of_a_long_document_the_largest_contributions_are_shown(monkeypatch, capsys):
     out = printed("so " * 5000 + "FREE prize " + "so " * 5000, monkeypatch, capsys, True)
     assert "FREE" in out
     assert len(out) < 3000

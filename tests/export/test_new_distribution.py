@@ -12,7 +12,7 @@ from candide.distributions.density import Elementwise
 from candide.distributions.score_expression import OPERATIONS, parameter, where, zero_if_missing
 from candide.export.onnx import operations as onnx
 from candide.export.onnx.model import build_onnx_model
-from candide.export.scorer import operations as scorer
+from candide.export.python_js import operations as scorer
 from candide.export.sql import operations as sql
 from candide.export.sql.query import write_select
 from candide.model.fitted import FittedModel, Parameters

@@ -5,6 +5,7 @@ words for a missing value are missing.
 """
 
 import json
+import re
 import subprocess
 import warnings
 from pathlib import Path
@@ -19,9 +20,9 @@ from tests.export.scorers import node
 import candide as cd
 from candide.data.text_formats import MISSING_MARKERS
 from candide.errors import InputError
-from candide.export.scorer import values
-from candide.export.scorer.values import MISSING as MISSING_IN_MODULES
-from candide.serve.row_reader import RowReader
+from candide.export.python_js import values
+from candide.export.python_js.values import MISSING as MISSING_IN_MODULES
+from candide.serve.scorer import RowReader
 
 FORMATS = {
     "percent": lambda x: f"{x:.1f}%",
@@ -146,11 +147,11 @@ def test_empty_text_and_na_are_missing_in_frames(value, model):
     assert p.tolist() == predicted(model, None)
 
 
-def test_an_error_at_prediction_says_what_to_send():
-    model = cd.NaiveBayes({"x": "gaussian"}).fit({"x": [1.0, 2.0, 3.0]}, ["a", "b", "a"])
-    with pytest.raises(
-        InputError, match=r"'forty' is not a number; send null \(None\) where it is missing, or name it"
-    ):
+@pytest.mark.parametrize("event", ["gaussian", "binned"])
+def test_an_error_at_prediction_says_what_to_send(event):
+    model = cd.NaiveBayes({"x": event}).fit({"x": [1.0, 2.0, 3.0]}, ["a", "b", "a"])
+    remedy = "send null (None) where it is missing; to use text, fit the column as categorical"
+    with pytest.raises(InputError, match=re.escape(f"column 'x' (row 0): 'forty' is not a number; {remedy}") + "$"):
         model.predict({"x": ["forty"]})
 
 

@@ -17,8 +17,8 @@ import candide as cd
 from candide import export
 from candide.demo import garden
 from candide.errors import InputError, InputTypeError
-from candide.export.scorer.model import load, score_csv
-from candide.export.scorer.numbers import log_normalize
+from candide.export.python_js.model import load, score_csv
+from candide.export.python_js.numbers import log_normalize
 from candide.model.fitted import FittedModel
 
 N = 200
@@ -89,7 +89,7 @@ def agree(found, expected, column):
 
 @pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", MODELS)
-def test_python_says_the_same_or_why_not(name):
+def test_python_agrees_or_gives_a_reason(name):
     model, scorer = MODELS[name], {}
     exec(model.export("python"), scorer)
     for column in ROW:
@@ -117,7 +117,7 @@ process.stdout.write(JSON.stringify([said(values), said(odd)]));
 
 @pytest.mark.filterwarnings("ignore::candide.data.notes.DataWarning")
 @pytest.mark.parametrize("name", MODELS)
-def test_javascript_says_the_same_or_why_not(name, tmp_path):
+def test_javascript_agrees_or_gives_a_reason(name, tmp_path):
     model, values = MODELS[name], [*TEXTS, *PLAIN]
     (tmp_path / "model.mjs").write_text(model.export("js"), "utf-8")
     (tmp_path / "drive.mjs").write_text(DRIVE)
@@ -137,7 +137,7 @@ def test_javascript_says_the_same_or_why_not(name, tmp_path):
 
 
 @pytest.mark.parametrize("estimate", ["predictive", "mean"])
-def test_huge_numbers_are_no_error(estimate):
+def test_huge_numbers_raise_no_error(estimate):
     rng = np.random.default_rng(0)
     X, y = every_law(rng, 500)
     model, scorer = cd.NaiveBayes(LAWS, estimate=estimate).fit(X, y), {}

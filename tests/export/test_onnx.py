@@ -16,7 +16,7 @@ from tests.tables import table
 import candide as cd
 from candide.errors import InputError
 from candide.export.onnx import build_onnx_model, to_onnx_bytes
-from candide.export.scorer.values import format_value, read_number_value
+from candide.export.python_js.values import format_value, read_number_value
 
 proto = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -76,14 +76,14 @@ def without_words(table):
 
 
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
-def test_every_law_at_once(estimate):
+def test_every_distribution_at_once(estimate):
     rng = np.random.default_rng(0)
     X, y = every_law(rng, 2000)
     model = cd.NaiveBayes(without_words(LAWS), estimate=estimate).fit(without_words(X), y)
     same(model, without_words(every_law(rng, ROWS if estimate == "predictive" else 1000, wild=True)[0]))
 
 
-def test_every_column_weighed():
+def test_every_column_has_a_weight():
     rng = np.random.default_rng(1)
     X, y = every_law(rng, 1000, wild=True)
     same(cd.BayesClassifier().fit(without_words(X), y), without_words(every_law(rng, ROWS, wild=True)[0]))
@@ -107,7 +107,7 @@ def test_many_degrees_of_freedom():
         same(model.scale(factor), without_words(X))
 
 
-def test_the_reference_of_onnx_says_the_same():
+def test_the_reference_of_onnx_agrees():
     """An evaluator that is not onnxruntime: nothing depends on what one of them makes of an operation."""
     rng = np.random.default_rng(0)
     X, y = every_law(rng, 500)

@@ -5,9 +5,9 @@ import pytest
 from tests.distributions.test_base import MAKE, SIZES, block_of
 
 from candide.export.parameters import _to_plain
-from candide.export.scorer.operations import compile_score
-from candide.export.scorer.texts import count_tokens
-from candide.tally.cells import CellLayout
+from candide.export.python_js.operations import compile_score
+from candide.export.python_js.reads import count_tokens
+from candide.tally.levels import CellLayout
 from candide.weighted.terms.interaction_scores import InteractionScores
 
 
@@ -47,7 +47,7 @@ def test_expressions_give_the_contributions(name, seed):
     )
 
 
-def test_cells_that_say_the_usual_are_not_repeated():
+def test_usual_cells_are_not_repeated():
     table = np.zeros((12, 2))
     table[3], table[7, 1] = [0.5, -0.5], 0.25
     law = InteractionScores(table, CellLayout(((0, 1), (1, 2)), (2, 3, 2)))

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tests.model_cases import MODELS
 
 import candide as cd
-import candide.export.scorer
+import candide.export.python_js
 from candide import export
 from candide.errors import InputError
 from candide.export.parameters import _to_plain
-from candide.export.scorer.numbers import decode_numbers
+from candide.export.python_js.numbers import decode_numbers
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def test_names_and_levels_stand_once():
         assert text.count(word) == 1
 
 
-def test_columns_say_what_they_hold():
+def test_columns_are_described():
     rng = np.random.default_rng(0)
     data = {
         "age": rng.normal(40.0, 9.0, 300),
@@ -134,4 +134,6 @@ def test_an_installed_package_has_the_javascript():
     held = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["candide"]
     written = set((ROOT / "src/candide/export").rglob("*.js"))
     assert written <= {path for pattern in held for path in (ROOT / "src/candide").glob(pattern)}
-    assert {path.name for path in Path(candide.export.scorer.__file__).parent.glob("*.js")} == {p.name for p in written}
+    assert {path.name for path in Path(candide.export.python_js.__file__).parent.glob("*.js")} == {
+        p.name for p in written
+    }

@@ -9,8 +9,8 @@ import candide as cd
 COSTS = {("b", "a"): 5, ("c", "a"): 2.5, ("a", "b"): 0.5, ("c", "c"): -0.25}
 POLICIES = {
     "costs": {"costs": COSTS},
-    "costs and referral": {"costs": COSTS, "referral": 0.3},
-    "referral": {"referral": 0.4},
+    "costs and abstain_cost": {"costs": COSTS, "abstain_cost": 0.3},
+    "abstain_cost": {"abstain_cost": 0.4},
     "threshold": {"threshold": 0.2, "positive": "b"},
     "threshold never": {"threshold": 1.0, "positive": "b"},
     "threshold always": {"threshold": 0.0, "positive": "c"},
@@ -47,7 +47,7 @@ def test_the_label_is_what_the_policy_gives(same, name):
 
 
 @pytest.mark.parametrize("classes", ["ab", "abc"])
-def test_bent_probabilities_are_turned_to_other_shares(same, classes):
+def test_calibrated_probabilities_are_adapted_to_another_prior(same, classes):
     X, y = rows(classes)
     model = cd.BayesClassifier(calibration="isotonic").fit(X, y)
     shares = {"a": 0.8, "b": 0.15, "c": 0.05} if "c" in classes else {"a": 0.9, "b": 0.1}

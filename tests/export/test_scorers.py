@@ -236,14 +236,14 @@ LAWS = {
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
-def test_every_law_at_once(score, estimate):
+def test_every_distribution_at_once(score, estimate):
     rng = np.random.default_rng(0)
     model = cd.NaiveBayes(LAWS, estimate=estimate).fit(*every_law(rng, 2000))
     rows, _ = every_law(rng, ROWS if estimate == "predictive" else 1000, wild=True)
     same(score, model, rows)
 
 
-def test_every_column_weighed(score):
+def test_every_column_has_a_weight(score):
     rng = np.random.default_rng(1)
     model = cd.BayesClassifier().fit(*every_law(rng, 1000, wild=True))
     same(score, model, every_law(rng, 500, wild=True)[0])

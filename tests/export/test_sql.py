@@ -69,7 +69,7 @@ def test_adult_by_naive_bayes(score):
 
 
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
-def test_every_law_at_once(score, estimate):
+def test_every_distribution_at_once(score, estimate):
     rng = np.random.default_rng(0)
     model = cd.NaiveBayes(NO_TEXT, estimate=estimate).fit(*without_text(every_law(rng, 2000)))
     rows, _ = without_text(every_law(rng, 10_000 if estimate == "predictive" else 1000, wild=True))
@@ -90,7 +90,7 @@ def in_spark(spark, tmp_path):
 
 @pytest.mark.all_cases
 @needs_spark
-def test_every_law_in_spark(in_spark):
+def test_every_distribution_in_spark(in_spark):
     rng = np.random.default_rng(0)
     model = cd.NaiveBayes(NO_TEXT).fit(*without_text(every_law(rng, 2000)))
     same(in_spark, model, without_text(every_law(rng, 1000, wild=True))[0])
@@ -149,7 +149,7 @@ def spark_collated(name):
     return functions.collate(functions.col(name), "UTF8_LCASE")
 
 
-def test_every_column_weighed(score):
+def test_every_column_has_a_weight(score):
     rng = np.random.default_rng(1)
     model = cd.BayesClassifier().fit(*without_text(every_law(rng, 1000, wild=True)))
     same(score, model, without_text(every_law(rng, 500, wild=True))[0])
@@ -184,7 +184,7 @@ def test_the_label_is_what_a_policy_decides(name, score):
 
 
 @pytest.mark.parametrize("classes", ["ab", "abc"])
-def test_bent_probabilities_are_turned_to_other_shares(score, classes):
+def test_calibrated_probabilities_are_adapted_to_another_prior(score, classes):
     X, y = drawn(classes)
     model = cd.BayesClassifier(calibration="isotonic").fit(X, y)
     same(score, model.with_policy(class_prior="uniform", threshold=0.3, positive="b"), X)
@@ -356,7 +356,7 @@ def test_whole_numbers_that_are_one_double_are_refused_as_levels():
     assert (caught.value.column, caught.value.value) == ("id", 2**53 + 1)
 
 
-def test_names_that_a_database_does_not_tell_apart_are_refused():
+def test_names_that_a_database_does_not_distinguish_are_refused():
     long = "x" * 63
     by_case, by_end = {"Age": [1.0, 2.0], "age": [3.0, 4.0]}, {long + "a": [1.0, 2.0], long + "b": [3.0, 4.0]}
     for data, some in ((by_case, ("duckdb", "sqlite", "mysql")), (by_end, ("postgres",))):
@@ -379,7 +379,7 @@ def test_names_that_would_stand_twice_are_refused():
     assert model.to_sql("duckdb", "t", keep="id") == model.to_sql("duckdb", "t", keep=["id"])
 
 
-def test_text_that_is_no_number_is_missing(score):
+def test_text_that_is_not_a_number_is_missing(score):
     """SQLite would read it as 0, or up to where it is none."""
     model = cd.NaiveBayes().fit({"x": [0.0, 1.0, 5.0, 6.0, 7.0]}, [0, 0, 1, 1, 1])
     text = ["abc", "n/a", "", "nan", "1,5", "2024-01-02", "5e0", " 6 ", "-1.5", ".5"]
@@ -452,6 +452,7 @@ def test_words_that_are_not_known_are_refused():
         with pytest.raises(InputError):
             model.to_sql(dialect, name)
 
+    assert model.export("sql", dialect="duckdb", table="t", keep="id") == model.to_sql("duckdb", "t", keep=["id"])
     with pytest.raises(InputError) as caught:
         cd.export_model(model.fitted_, "js", table="t")
     assert caught.value.value == "t"

@@ -104,7 +104,7 @@ CLOCKS = [dt.time(i * 7 % 10 + 12 * (i % 2), 5) for i in range(60)]
 @pytest.mark.parametrize(
     ("values", "text", "number"), [(DAYS, "2024-02-21", 20240221), (CLOCKS, "03:05:00", 10)], ids=["dates", "times"]
 )
-def test_what_is_no_date_or_time_is_missing_as_text_and_ends_the_query_as_a_number(postgres, values, text, number):
+def test_what_is_not_a_date_or_time_is_missing_as_text_and_ends_the_query_as_a_number(postgres, values, text, number):
     model = cd.NaiveBayes().fit({"x": values, "size": np.arange(60) % 7 / 3}, ["a", "b"] * 30)
     postgres.run("DROP TABLE IF EXISTS asked", "CREATE TABLE asked (x TEXT, size FLOAT)")
     for value, expected in ((text, text), ("20240221", None), ("10", None), ("soon", None)):
@@ -117,7 +117,7 @@ def test_what_is_no_date_or_time_is_missing_as_text_and_ends_the_query_as_a_numb
     postgres.run("DROP TABLE asked")
 
 
-def test_text_that_is_no_finite_number_is_an_unseen_level_among_numbers(score):
+def test_text_that_is_not_a_finite_number_is_an_unseen_level_among_numbers(score):
     model = cd.NaiveBayes("categorical").fit({"x": [1, 2, 2, 3] * 20}, [0, 1, 2, 1] * 20)
     unseen = model.predict_proba({"x": [99]})[0]
     for text in ("nan", "NaN", "inf", "-Infinity", "1e400", "word"):

@@ -1,5 +1,6 @@
 """Exporting: through the task, the estimator and the command, and never over what is not an export."""
 
+import ast
 import csv
 import subprocess
 import sys
@@ -25,7 +26,7 @@ def path(model, tmp_path):
 
 
 @pytest.mark.parametrize("to", ["js", "python", "onnx"])
-def test_every_door_gives_the_same(model, path, tmp_path, to):
+def test_every_entry_point_gives_the_same(model, path, tmp_path, to):
     found = cd.export_model(path, to)
     written = found.encode() if to != "onnx" else found
     assert model.export(to, tmp_path / "one") == found
@@ -55,7 +56,7 @@ def test_only_an_export_is_replaced(model, path, tmp_path):
     assert (tmp_path / "notes.py").read_text() == model.export("js")
 
 
-def test_an_unknown_target_is_told(model, path):
+def test_an_unknown_target_is_reported(model, path):
     with pytest.raises(InputError) as caught:
         model.export("cobol")
     assert caught.value.value == "cobol"
@@ -105,3 +106,9 @@ def test_a_row_left_open_has_no_label_in_the_file(model, tmp_path):
     alone = [sys.executable, "-I", "-S", tmp_path / "m.py", tmp_path / "rows.csv"]
     done = subprocess.run(alone, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1].startswith(",0.")
+
+
+def test_a_module_of_python_imports_each_name_once(model):
+    tree = ast.parse(model.export("python"))
+    names = [alias.name for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names]
+    assert len(set(names)) == len(names)

@@ -13,17 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.export.scorers import node
 
-import candide.export.scorer
+import candide.export.python_js
 from candide.data.labels import Labels
 from candide.data.text_formats import parse_plain_number
-from candide.data.value_matching import find_code
 from candide.encoding.tokens import Tokens, tokenize
 from candide.export.parameters import _level
-from candide.export.scorer.texts import count_tokens as counted
-from candide.export.scorer.texts import split_tokens
-from candide.export.scorer.values import LevelLookup
+from candide.export.python_js.reads import count_tokens as counted
+from candide.export.python_js.reads import split_tokens
+from candide.export.python_js.values import LevelLookup
 
-HERE = Path(candide.export.scorer.__file__).parent
+HERE = Path(candide.export.python_js.__file__).parent
 SETS = [
     (0, 1, 2.5, 1e21, -0.1),
     ("1", "1.0", "2.50", "x", "TRUE", "1e-7"),
@@ -50,10 +49,10 @@ TYPED = [0, 1, 2, 2.5, 1.5, -0.1, 1e21, 1e-7, True, False]
 
 
 @pytest.mark.parametrize("levels", SETS, ids=str)
-def test_levels_are_found_alike(levels, tmp_path):
+def test_levels_are_found_the_same(levels, tmp_path):
     known = Labels.from_values(list(levels))
     plain, values = [_level(value) for value in known.values], [v for v in WRITTEN if v] + TYPED
-    expected = [-2 if (at := find_code(value, known)) is None else at for value in values]
+    expected = [-2 if (at := known.find_code(value)) is None else at for value in values]
     assert [LevelLookup(plain).find(value) for value in values] == expected
     asked = "const found = new Levels(input.levels); return input.values.map((value) => found.place(value));"
     assert in_node("values", "Levels", asked, {"levels": plain, "values": values}, tmp_path) == expected
@@ -78,9 +77,10 @@ def _number_or_none(text):
 
 def in_node(module, name, code, given, folder):
     """What some JavaScript makes of a value with a function of the scorer."""
-    (folder / "part.mjs").write_text((HERE / f"{module}.js").read_text("utf-8"), "utf-8")
+    for path in HERE.glob("*.js"):
+        (folder / f"{path.stem}.mjs").write_text(path.read_text("utf-8").replace('.js";', '.mjs";'), "utf-8")
     (folder / "ask.mjs").write_text(
-        f'import {{ readFileSync }} from "node:fs";\nimport {{ {name} }} from "./part.mjs";\n'
+        f'import {{ readFileSync }} from "node:fs";\nimport {{ {name} }} from "./{module}.mjs";\n'
         'const input = JSON.parse(readFileSync(0, "utf8"));\n'
         f"process.stdout.write(JSON.stringify((() => {{ {code} }})()));\n"
     )
@@ -119,5 +119,5 @@ def test_javascript_finds_the_same_terms(tokens, tmp_path):
         const read = { ...input.read, stop: new Set(input.read.stop_words) };
         return input.texts.map((text) => Object.fromEntries(countTokens(read, text)));
     """
-    found = in_node("texts", "countTokens", code, {"read": tokens.to_export_dict(), "texts": texts}, tmp_path)
+    found = in_node("reads", "countTokens", code, {"read": tokens.to_export_dict(), "texts": texts}, tmp_path)
     assert found == [dict(counted(tokens.to_export_dict(), text)) for text in texts]

@@ -162,7 +162,7 @@ def test_what_is_written_must_be_writable(compiled):
         compiled.add_gaussian(X, PARAMETERS, PARAMETERS, PARAMETERS, out)
 
 
-def test_codes_that_are_no_integers(compiled):
+def test_codes_that_are_not_integers(compiled):
     with pytest.raises(TypeError):
         compiled.code_range(X)
 

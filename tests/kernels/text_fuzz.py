@@ -13,7 +13,6 @@ import numpy as np
 from candide.data.documents import Documents
 from candide.encoding.tokens import Tokens, count_tokens, score_documents, token_rows, tokenize
 from candide.kernels import text as kernel
-from candide.kernels import text_reference as reference
 
 PIECES = [
     *"aA zZ09_-.,!?\t\n\r\x00\x1c\x85\xa0",
@@ -97,7 +96,7 @@ def once(rng):
     for documents in columns(rng, texts):
         mine = count_tokens(documents, y, weight, n_classes=k, tokens=tokens)
         keys = [keys_of(documents.text(i, tokens.errors), tokens) for i in range(len(texts))]
-        plain = reference.TokenKernel(bits=tokens.bits, signs=False)
+        plain = kernel.TokenKernel(bits=tokens.bits, signs=False)
         w = np.ones(len(y)) if weight is None else weight
         order = np.argsort(y, kind="stable")
         theirs = type(mine)(
@@ -114,10 +113,10 @@ def _looked_up(rng, documents, tokens, counted, keys):
     known = sorted(set(counted.keys()))[:: rng.randint(1, 2)]
     if tokens.signed:
         known = [key + bytes([sign]) for key in known for sign in (0, 1)]
-    letters, starts = reference.join_keys(known)
+    letters, starts = kernel.join_keys(known)
     words = kernel.Words(letters, starts)
-    plain = reference.TokenKernel(bits=tokens.bits, signs=tokens.signed)
-    slow = reference.Words(letters, starts)
+    plain = kernel.TokenKernel(bits=tokens.bits, signs=tokens.signed)
+    slow = kernel.ReferenceWords(letters, starts)
     got, want = token_rows(words, documents, tokens), plain.rows(slow, keys)
     for a, b in zip(got, want, strict=True):
         assert a.shape == b.shape
@@ -133,7 +132,7 @@ def _looked_up(rng, documents, tokens, counted, keys):
     delta = np.array([rng.gauss(0, 1) for _ in column])
     unit, base = (None if rng.random() < 0.5 else np.array([rng.random() for _ in range(n)]) for _ in range(2))
     out, other, sums = np.zeros((len(documents), k)), np.zeros((len(documents), k)), np.zeros((len(documents), 2))
-    manner = rng.choice([reference.PLAIN, reference.BINARY, reference.SUBLINEAR])
+    manner = rng.choice([kernel.PLAIN, kernel.BINARY, kernel.SUBLINEAR])
     got_sums = score_documents(words, documents, tokens, (ends, column, delta, unit, base), out, manner)
     plain.score(slow, keys, ends, column, delta, unit, base, other, sums, manner=manner)
     np.testing.assert_allclose(out, other, rtol=1e-9, atol=1e-9)
@@ -143,12 +142,15 @@ def _looked_up(rng, documents, tokens, counted, keys):
 def merged(a, b):
     """Two counts of the same number of classes, added by the compiled loops and by the reference."""
     found = []
-    for loops in (kernel, reference):
-        places, new = loops.unite(a.letters, a.starts, b.letters, b.starts)
+    for unite, sum_cells in (
+        (kernel.unite, kernel.sum_cells),
+        (kernel.reference_unite, kernel.reference_sum_cells),
+    ):
+        places, new = unite(a.letters, a.starts, b.letters, b.starts)
         n_terms = len(a.starts) - 1 + len(new)
-        cells = loops.sum_cells(a[2:6], b[2:6], places, n_terms)
+        cells = sum_cells(a[2:6], b[2:6], places, n_terms)
         theirs = b.keys()
-        letters, starts = reference.join_keys(a.keys() + [theirs[i] for i in new.tolist()])
+        letters, starts = kernel.join_keys(a.keys() + [theirs[i] for i in new.tolist()])
         found.append(cells_of(type(a)(letters, starts, *cells, a.length)))
     assert found[0] == found[1]
 

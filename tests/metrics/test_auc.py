@@ -39,8 +39,8 @@ def test_ties_count_half_and_rows_by_their_weight(seed):
     odds, y = two_classes(3000, seed)
     odds, weight = odds.round(1), np.random.default_rng(seed).choice([0.0, 0.5, 3.0], 3000)
     whole = reduce(add, in_parts(odds, y, weight, size=700))
-    assert whole.areas()[0] == pytest.approx(roc_auc_score(y, odds, sample_weight=weight), abs=1e-12)
-    assert whole.area_errors()[0] == 0.0
+    assert whole.areas[0] == pytest.approx(roc_auc_score(y, odds, sample_weight=weight), abs=1e-12)
+    assert whole.area_errors[0] == 0.0
 
 
 def test_more_classes_are_averaged_and_those_left_out_that_do_not_occur():
@@ -56,8 +56,8 @@ def test_more_classes_are_averaged_and_those_left_out_that_do_not_occur():
 def test_a_million_rows_are_exact():
     odds, y = two_classes(1_000_000)
     whole = reduce(add, in_parts(odds, y, size=1 << 17))
-    assert whole.areas()[0] == pytest.approx(roc_auc_score(y, odds), abs=1e-12)
-    assert whole.area_errors()[0] == 0.0
+    assert whole.areas[0] == pytest.approx(roc_auc_score(y, odds), abs=1e-12)
+    assert whole.area_errors[0] == 0.0
 
 
 @pytest.mark.parametrize("order", ["any", "by odds", "by class"])
@@ -69,13 +69,13 @@ def test_beyond_it_is_within_its_bound_and_the_bound_is_close(order, shape):
     exact, parts = roc_auc_score(y, odds), in_parts(odds[by], y[by], size=900, room=SMALL)
     thirds = [reduce(add, parts[:10]), reduce(add, parts[10:40]), reduce(add, parts[40:])]
     for found in (reduce(add, parts), reduce(add, thirds)):
-        assert 0 < found.area_errors()[0] < 2 / SMALL.bins_per_curve(1)
-        assert abs(found.areas()[0] - exact) <= found.area_errors()[0]
+        assert 0 < found.area_errors[0] < 2 / SMALL.bins_per_curve(1)
+        assert abs(found.areas[0] - exact) <= found.area_errors[0]
         assert len(found.bins[0].start) <= SMALL.bins_per_curve(1)
         assert sum(len(chunk.y) for chunk in found.chunks) <= SMALL.rows_per_curve(1)
 
 
-def test_the_room_there_is_keeps_the_bound_below_a_millionth():
+def test_the_memory_available_keeps_the_bound_below_a_millionth():
     assert DEFAULT_LIMITS.rows_per_curve(1) >= DEFAULT_LIMITS.rows_per_curve(16) >= 10**6
     assert 2 / DEFAULT_LIMITS.bins_per_curve(1) < 1e-6
 
@@ -88,7 +88,7 @@ def test_weights_and_several_classes_in_cells():
     found = reduce(add, [Ranks.from_log_odds(odds[p], y[p], weight[p], limits=SMALL) for p in parts])
     for c in range(3):
         exact = roc_auc_score(y == c, odds[:, c], sample_weight=weight)
-        assert abs(found.areas()[c] - exact) <= found.area_errors()[c] < 1e-3
+        assert abs(found.areas[c] - exact) <= found.area_errors[c] < 1e-3
 
 
 def test_log_odds_of_several_classes_do_not_tie_however_far():

@@ -11,8 +11,7 @@ from sklearn.calibration import calibration_curve
 
 from candide.errors import InputError, UnknownNameError
 from candide.metrics.auc import log_odds
-from candide.metrics.bootstrap import fold_metrics, resampled_intervals
-from candide.metrics.formulas import METRICS, Metric
+from candide.metrics.formulas import METRICS, Metric, fold_metrics, resampled_intervals
 from candide.metrics.scores import Scores
 
 CLOSE = 1e-12
@@ -193,7 +192,7 @@ def test_a_drawing_is_scored_as_its_rows_are():
     assert set(METRICS) - set(drawn) == {"calibration_error"}
 
 
-def test_intervals_hold_the_figure_of_all_rows_as_often_as_they_say():
+def test_intervals_hold_the_figure_of_all_rows_at_their_nominal_rate():
     rng = np.random.default_rng(3)
     truth = Scores.from_log_posterior(*binary(np.random.default_rng(99), 400_000)).metrics()
     held = dict.fromkeys(("accuracy", "log_loss", "auc", "f1", "matthews", "average_precision"), 0)
@@ -292,7 +291,7 @@ def test_ranks_of_many_rows_share_cells_between_folds():
     assert found == pytest.approx(wanted, abs=1e-4)
 
 
-def test_a_row_that_was_impossible_is_no_warning():
+def test_a_row_that_was_impossible_raises_no_warning():
     impossible = Scores.from_log_posterior(np.array([[0.0, -np.inf], [-0.1, -2.4]]), np.array([1, 0]))
     found = resampled_intervals(
         [impossible, *(Scores.from_log_posterior(*binary(np.random.default_rng(i), 20)) for i in (0, 1))], by="folds"

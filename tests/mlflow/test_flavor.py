@@ -72,7 +72,7 @@ def test_loaded_as_itself_and_as_a_function(fitted, folder):
 @pytest.mark.parametrize(
     ("labels", "kind"), [([0, 1] * 18, "long"), ([False, True] * 18, "boolean"), ([0.0, 1.0] * 18, "double")]
 )
-def test_labels_that_are_no_text(labels, kind, tmp_path):
+def test_labels_that_are_not_text(labels, kind, tmp_path):
     model = cd.NaiveBayes().fit(X, labels)
     save_model(model, tmp_path / "m")
     [told] = Model.load(str(tmp_path / "m")).signature.outputs.inputs

@@ -162,7 +162,7 @@ def test_weights_of_classes_and_levels_by_hand():
 
 
 @pytest.mark.parametrize("factor", [-1.0, np.nan, np.inf])
-def test_a_factor_that_is_no_weight(factor):
+def test_a_factor_that_is_not_a_weight(factor):
     census = arrays.count_table(Table.from_data([[1.0]]), ["a"], plan=make_plan(Table.from_data([[1.0]]), "gaussian"))
     with pytest.raises(InputError, match="factor"):
         census.scale(factor)

@@ -42,7 +42,7 @@ def test_the_best_are_chosen_and_only_they_are_needed():
         model.predict({"kind": X["kind"]})
 
 
-def test_evidence_chooses_what_tells_and_at_least_one_column():
+def test_evidence_selects_informative_columns_and_at_least_one():
     X, y = made()
     model = cd.NaiveBayes(select="evidence").fit(X, y)
     positive = {score.column for score in model.feature_scores() if score.evidence > 0}
@@ -133,7 +133,7 @@ def test_columns_modelled_together_are_chosen_together():
 
 
 @pytest.mark.parametrize("select", [0, -1, 0.5, 2.0, "best", True, [1], "10"])
-def test_what_is_no_choice_is_an_error(select):
+def test_what_is_not_a_choice_is_an_error(select):
     X, y = made(40)
     with pytest.raises(InputError, match=r"select: .*pass a number of columns >= 1, 'evidence'"):
         cd.NaiveBayes(select=select).fit(X, y)

@@ -12,10 +12,11 @@ import pytest
 from tests.serve.client import ask
 
 import candide as cd
-from candide import store
+from candide import demo, store
 from candide.data.notes import DataWarning
+from candide.data.table import Table
 from candide.errors import InputError
-from candide.model.input_columns import compare_columns
+from candide.model.input_columns import UnseenValues, compare_columns, unread_columns
 from candide.serve import app
 
 CASES = {  # columns of the rows, and the warnings: code, column, and what is suggested
@@ -138,7 +139,7 @@ def test_replacements_for_scikit_learn_ask_for_the_same_columns():
         model.predict(pd.DataFrame({"a": [1.0]}))
 
 
-def test_columns_left_out_of_the_fit_are_no_strangers():
+def test_columns_left_out_of_the_fit_are_not_reported_as_unknown():
     X = {"a": [1.0, 2.0, 3.0, 4.0] * 10, "A_": [f"id{i}" for i in range(40)]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -150,3 +151,21 @@ def test_columns_left_out_of_the_fit_are_no_strangers():
 def test_very_many_unknown_columns():
     [note] = compare_columns("rows", [f"x{i}" for i in range(50_000)] + ["age"], ["age", "pay"])
     assert (note.code, note.columns) == ("column-absent", ("pay",))
+
+
+def test_similar_names_are_suggested():
+    assert compare_columns("rows.csv", ["Age", "job"], ("age", "job"))[0].remedy == "did you mean 'Age' for 'age'?"
+    [note] = compare_columns("rows.csv", ["age", "job", "Job"], ("age", "job"))
+    assert str(note) == "rows.csv: column 'Job' is ignored; the model reads 'job'"
+    [note] = unread_columns("the request", ["age", "jobs", "id"], ["age", "job"])
+    assert str(note) == "the request: columns 'jobs', 'id' are ignored; did you mean 'job' for 'jobs'?"
+
+
+def test_a_column_of_unseen_values_is_noted():
+    rows = {"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["mud"], "scented": ["yes"]}
+    plan = demo.garden().plan
+    unseen = UnseenValues(plan)
+    unseen.observe(plan.blocks(Table.from_data(rows)))
+    [note] = unseen.notes()
+    known = "no value is known to the model ('chalk', 'clay', 'sand')"
+    assert str(note) == f"column 'soil': {known}; write values as in the training rows"

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import expit
+from sklearn.datasets import load_iris
 
 import candide as cd
 from candide.errors import InputError
+from candide.events import Categorical
 from candide.fit_source import fit_model
 from candide.model.posterior_draws import draw_models
 from candide.model.settings import Settings
+from candide.tally import LevelTally
 
 SOILS = np.array(["clay", "sand", "chalk"])
 SHARES = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
@@ -37,7 +40,7 @@ def rows(n, rng):
 
 @pytest.mark.all_cases
 @pytest.mark.parametrize("n", [100, 400])
-def test_intervals_hold_the_truth_as_often_as_they_say(n):
+def test_intervals_hold_the_truth_at_their_nominal_rate(n):
     rng, held, total = np.random.default_rng(n), 0, 0
     events = {"visits": "poisson", "size": "gaussian", "soil": "categorical"}
     for i in range(200):
@@ -60,7 +63,7 @@ def documents(n, rng):
     return x, y, expit(x @ np.log(WORDS[1] / WORDS[0]))
 
 
-def test_intervals_of_documents_hold_the_truth_as_often_as_they_say():
+def test_intervals_of_documents_hold_the_truth_at_their_nominal_rate():
     rng, held, total = np.random.default_rng(0), 0, 0
     for i in range(200):
         X, y, _ = documents(60, rng)
@@ -77,8 +80,9 @@ def test_variances_that_are_shared_are_drawn_once():
     X = rng.normal(0.8 * y[:, None], 1.0 + 0.5 * y[:, None], (40, 3))
     X[:, 1] = 3.0  # does not vary, and shares with no other column
     each = {
-        how: [one.distributions[0] for one in draw_models(cd.NaiveBayes(f"gaussian-{how}").fit(X, y).fitted_, 400)]
+        how: [model.distributions[0] for model in draw_models(fitted, 400)]
         for how in ("tied-diagonal", "spherical")
+        for fitted in [cd.NaiveBayes(f"gaussian-{how}", param_priors="jeffreys").fit(X, y).fitted_]
     }
     tied, ball = (np.array([one.variance for one in laws]) for laws in each.values())
     assert (tied[:, 0] == tied[:, 1]).all()
@@ -92,6 +96,40 @@ def test_variances_that_are_shared_are_drawn_once():
     for laws, variance in zip(each.values(), (tied, ball), strict=True):
         off = (np.array([one.loc for one in laws]) - means) / np.sqrt(variance / 20)
         assert stats.kstest(off[:, 1, [0, 2]].ravel(), "norm").pvalue > 0.01
+
+
+@pytest.mark.parametrize("settings", [{}, {"param_priors": "jeffreys"}, {"estimate": "mle"}, {"estimate": "map"}])
+def test_predictions_lie_inside_their_intervals(settings):
+    X, y = load_iris(return_X_y=True)
+    simulated, labels, _ = rows(100, np.random.default_rng(9))
+    for values, classes in ((X, y), (simulated, labels)):
+        model = cd.NaiveBayes(**settings).fit(values, classes)
+        p, (low, high) = model.predict_proba(values), np.moveaxis(model.predict_interval(values), -1, 0)
+        assert ((low <= p) & (p <= high)).all()
+        drawn = draw_probabilities(model, values)
+        assert (drawn.min(axis=0) - 1e-9 <= p).all()
+        assert (p <= drawn.max(axis=0) + 1e-9).all()
+
+
+def draw_probabilities(model, X):
+    blocks = model.fitted_.plan.blocks(model._read_again(X, model.fitted_.plan))
+    return np.array([drawn.posterior(blocks) for drawn in draw_models(model.fitted_)])
+
+
+def test_intervals_follow_a_strong_prior():
+    X, y, _ = rows(60, np.random.default_rng(10))
+    priors = {"categorical": cd.priors.Dirichlet(200), "gaussian": cd.priors.NormalInverseGamma(kappa=200)}
+    model = cd.NaiveBayes({"visits": "gaussian"}, param_priors=priors, class_prior=cd.priors.Dirichlet(500)).fit(X, y)
+    low, high = np.quantile(draw_probabilities(model, X), [0.025, 0.975], axis=0)
+    p = model.predict_proba(X)
+    assert ((low <= p) & (p <= high)).all()
+
+
+def test_mean_of_drawn_level_probabilities_is_the_estimate():
+    tally = LevelTally(np.array([[1.0, 3.0, 0.0], [12.0, 9.0, 2.0]]), np.array([0, 3]))
+    draw, rng = Categorical().posterior_sampler(tally), np.random.default_rng(11)
+    mean = np.mean([draw(rng).parameters()["probability"] for _ in range(5000)], axis=0)
+    assert mean == pytest.approx(Categorical().estimate(tally).parameters()["probability"], abs=0.01)
 
 
 def test_intervals_narrow_as_rows_grow():
@@ -109,8 +147,7 @@ def test_intervals_narrow_as_rows_grow():
 def test_the_mean_of_draws_is_near_the_estimate():
     X, y, _ = rows(500, np.random.default_rng(2))
     model = cd.NaiveBayes({"visits": "poisson"}).fit(X, y)
-    blocks = model.fitted_.plan.blocks(model._read_again(X, model.fitted_.plan))
-    mean = np.mean([one.posterior(blocks) for one in draw_models(model.fitted_, 100)], axis=0)
+    mean = draw_probabilities(model, X).mean(axis=0)
     off = np.abs(mean - model.predict_proba(X))  # whose prior draws the classes together a little
     assert off.mean() < 0.01
     assert off.max() < 0.05
@@ -178,7 +215,7 @@ def test_where_there_is_no_posterior_an_error_says_why():
 
 
 @pytest.mark.parametrize("level", ["x", 0, 1.5, None])
-def test_what_is_no_level(level):
+def test_what_is_not_a_level(level):
     X = {"x": [1.0, 2.0, 4.0, 4.5]}
     with pytest.raises(InputError) as error:
         cd.NaiveBayes().fit(X, [0, 0, 1, 1]).predict_interval(X, level)

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from candide.data.table import Table
-from candide.encoding import EncodedColumn, Grid
+from candide.data.table import EncodedColumn, Table
+from candide.encoding import Grid
 from candide.engines import arrays
 from candide.engines.batches import make_blocks
 from candide.errors import MergeError, NotCountedError
@@ -101,7 +101,7 @@ def test_grids_with_other_edges_name_their_column():
     assert error.value.column == "a"
 
 
-def test_a_level_that_one_part_has_met_stays_in_all():
+def test_a_level_seen_in_one_part_stays_in_all():
     """A pair meets no row in which one of its columns is absent; what is left after a removal is what was counted."""
     shape, size = np.array(["round", "square", "star", "oval"] * 5, object), np.array(["big", "small"] * 10, object)
     size[shape == "star"] = None

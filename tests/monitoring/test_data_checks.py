@@ -90,11 +90,11 @@ def test_a_defect_is_found(what):
         np.linspace(900, 999, N).round(0),  # up to 999, in no leap
     ],
 )
-def test_what_is_no_defect_is_left_alone(values):
+def test_what_is_not_a_defect_is_left_alone(values):
     assert found(x=values) == []
 
 
-def test_two_rare_flags_that_agree_are_no_copy():
+def test_two_rare_flags_that_agree_are_not_copies():
     assert found(a=[0] * (N - 1) + [1], b=[0] * (N - 1) + [1]) == []
 
 
@@ -119,7 +119,7 @@ def test_rows_come_from_all_over_a_long_table(door):
     assert [(one.code, one.column) for one in cd.check_data(door(rows), "y").findings] == [("copy", "late")]
 
 
-def test_a_fit_tells_the_same_by_warnings():
+def test_a_fit_reports_the_same_by_warnings():
     rows = {**CLEAN, "y": Y, "outcome": np.where(Y == "yes", "cured", "ill")}
     with pytest.warns(DataWarning) as told:
         cd.fit(rows, "y", model="naive")
@@ -134,7 +134,7 @@ def test_a_fit_is_short_where_much_is_found():
     assert len(cd.check_data(rows, "y").findings) == 9
 
 
-def test_weighted_rows_are_found_alike():
+def test_weighted_rows_are_found_the_same():
     rows = {**CLEAN, "y": Y, "w": np.full(N, 0.01), "x": np.where(Y == "yes", "cured", "ill")}
     assert [one.code for one in cd.check_data(rows, "y", weight="w").findings] == ["leak"]
 
@@ -176,7 +176,7 @@ def test_real_tables(name):
     assert [(one.code, one.column) for one in cd.check_data(table(f"{name}.parquet"), "class").findings] == KNOWN[name]
 
 
-def test_a_column_of_whole_numbers_is_told_once():
+def test_a_column_of_whole_numbers_is_reported_once():
     """Though both its counts and its rows give the class away."""
     rows = {"size": [float(i % 3) for i in range(90)], "y": ["a" if i % 3 == 0 else "b" for i in range(90)]}
     assert [one.code for one in fit_model(rows, "y", model="naive").notes] == ["leak"]
@@ -284,7 +284,7 @@ def test_a_leak_is_found_under_labels_that_are_written_in_several_ways(tmp_path)
 
 
 @pytest.mark.parametrize("times", [2, 5])
-def test_copies_of_rows_are_no_leak(times):
+def test_copies_of_rows_are_not_a_leak(times):
     """A copy of a row has its class, and its values that no other row has."""
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=200), "z": rng.normal(size=200), "code": [f"c{i // 2 * 7 % 97}" for i in range(200)]}

@@ -91,7 +91,7 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("both", [False, True])
-def test_variances_that_stray_by_long_tails_are_no_move(law, both):
+def test_variances_that_stray_by_long_tails_are_not_drift(law, both):
     """A variance is the mean of squares; those of 800 rows, of whom nothing else is known, and of 300 at hand."""
     rng, p = np.random.default_rng(1), []
     for _ in range(600):
@@ -154,13 +154,13 @@ def test_what_moved_is_named(model, how, column):
     assert found.columns[0].stability_index == max(one.stability_index for one in found.columns)
 
 
-def test_values_never_met_are_a_move(model):
+def test_unseen_values_are_drift(model):
     later = rows(1000, 6)
     later["soil"] = np.where(np.arange(1000) % 4 == 0, "peat", later["soil"])
     one = cd.detect_drift(model, later).drifted_columns[0]
     assert (one.column, one.most_changed_level, one.values["share"]) == (
         "soil",
-        "never met",
+        "unseen",
         pytest.approx((0.0, 0.25)),
     )
 

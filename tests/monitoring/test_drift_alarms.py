@@ -72,15 +72,14 @@ def test_rates_of_a_few_rows_that_have_not_changed_are_not_named(kind, given):
     for few in (*range(1, 11), 20):
         wrong = 0
         for _ in range(400):
-            sides = [draw(300)[:, None], draw(few)[:, None]]
+            sides = [draw(300), draw(few)]
             seen = sides if given else sides[1:]
-            sums, whole = (sides[0].sum(), sides[1].sum()), all(not np.any(side % 1) for side in seen)
-            values = compare._relative_values(seen, 0)
-            wrong += compare._test_rates((300.0, few), sums, (300.0, few), values, whole).p_value < 0.01
+            sums = sides[0].sum(), sides[1].sum()
+            wrong += compare._test_rates((300.0, few), sums, (300.0, few), seen).p_value < 0.01
         assert wrong <= 400 * (ALLOWED + 0.005), few
 
 
-def test_two_new_rows_of_a_number_are_no_alarm():
+def test_two_new_rows_of_a_number_raise_no_alarm():
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=500), "y": rng.choice(["a", "b"], 500)}
     model = cd.fit(rows, "y", model="naive", events={"x": "gaussian"})
@@ -115,11 +114,11 @@ def test_a_long_tail_that_has_changed_is_named():
     assert one.most_changed_level == "level 0"
     rare = np.where(rng.random(300) < 0.5, levels(rng, 300, p), levels(rng, 300, np.ones(900), first=5000))
     [one] = cd.detect_drift(model, {"shop": rare}).drifted_columns
-    assert one.most_changed_level == "never met"
+    assert one.most_changed_level == "unseen"
     assert one.stability_index > 0.25
 
 
-def test_unseen_levels_are_counted_alike_in_files_and_memory(tmp_path):
+def test_unseen_levels_are_counted_the_same_in_files_and_memory(tmp_path):
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -154,11 +153,11 @@ def test_means_of_skewed_numbers_have_not_moved(sizes):
     rng, p = np.random.default_rng(3), []
     for _ in range(1000):
         sides = [np.where(rng.random(n) < 0.9, 0.0, rng.lognormal(0, 1.5, n)) for n in sizes]
-        p.append(compare._means_test(sizes, *(tuple(f(side) for side in sides) for f in (np.mean, np.var))))
+        p.append(compare._means_p_value(sizes, *(tuple(f(side) for side in sides) for f in (np.mean, np.var))))
     assert np.mean(np.array(p) < 0.01) <= ALLOWED
 
 
-def test_a_few_new_rows_of_one_value_are_no_move():
+def test_a_few_new_rows_of_one_value_are_not_drift():
     rng = np.random.default_rng(0)
     fees = np.where(rng.random(2000) < 0.97, 0.0, rng.lognormal(size=2000))
     before = {"fee": fees, "y": rng.choice(["a", "b"], 2000)}

@@ -231,7 +231,7 @@ def test_columns_that_share_a_variance_move_as_one():
     assert "mean b" in found.columns[0].values
 
 
-def test_numbers_in_bins_are_compared_in_few_cells_and_chance_is_no_surprise():
+def test_numbers_in_bins_are_compared_in_few_cells_and_chance_is_not_drift():
     rng = np.random.default_rng(0)
     day = np.datetime64("2024-01-01") + np.sort(rng.integers(0, 300, 1000)).astype("m8[D]")
     y = rng.integers(0, 2, 1000)

@@ -49,7 +49,7 @@ def test_unequal_variances_give_the_conic_of_the_textbook():
 
 
 @pytest.mark.parametrize("proba", [True, False])
-def test_the_image_is_what_predict_says(proba):
+def test_the_picture_is_what_predict_gives(proba):
     iris = load_iris(as_frame=True)
     two = ["petal length (cm)", "petal width (cm)"]
     model = cd.NaiveBayes().fit(iris.data[two], iris.target_names[iris.target])

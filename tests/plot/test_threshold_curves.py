@@ -8,8 +8,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 import candide as cd
 from candide import plot
 from candide.plot import style
-from candide.plot.data import PlotRows
-from candide.plot.picture import PlotSpec, draw_plot
+from candide.plot.picture import PlotRows, PlotSpec, draw_plot
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def test_thresholds_are_what_rows_above_them_are(judged):
             "precision": own[taken].mean(),
             "recall": own[taken].sum() / own.sum(),
             "F1": 2 * own[taken].sum() / (taken.sum() + own.sum()),
-            "share of rows taken": taken.mean(),
+            "proportion of rows predicted": taken.mean(),
         }
         for name, value in want.items():
             x, y_ = found[name]
@@ -109,7 +108,7 @@ def test_of_many_classes_the_hardest_have_colours_and_the_others_are_grey():
     auc = [roc_auc_score(test[1] == c, p[:, c]) for c in range(10)]
     named = {int(text.split(":")[0]) for text in texts(ax)[:8]}
     assert named == set(np.argsort(auc)[: style.MAX_LEGEND_CLASSES].tolist())
-    assert texts(ax)[8:] == ["2 more, easier to tell", "by chance"]
+    assert texts(ax)[8:] == ["2 more, with higher values", "by chance"]
     alone = plot.roc(model, *test, positive=3)
     assert len(texts(alone)) == 2
 

@@ -159,7 +159,7 @@ def test_text_and_many_columns_are_scored_on_the_page_as_in_python(show):
     np.testing.assert_allclose(on_the_page(show(text.report()), {name: notes[:50]}), known, rtol=0, atol=1e-9)
 
 
-def test_many_classes_have_their_curves_and_confusions_or_a_word(show):
+def test_many_classes_have_their_curves_and_confusions_or_a_note(show):
     rng = np.random.default_rng(0)
     code = rng.integers(0, 100, 2000)
     X = {"tens": code // 10 + rng.normal(size=2000), "ones": code % 10 + rng.normal(size=2000)}
@@ -199,7 +199,7 @@ def test_a_case_is_decided_by_the_policy_of_the_model(show):
     model = cd.BayesClassifier().fit(X, y)
     rows = {name: column[:200] for name, column in X.items()}
     script = f"{plain(rows)}.map((row) => {{ candide.set(row); return candide.decision(); }})"
-    for policy in (None, {"costs": {("yes", "no"): 5}, "referral": 0.7}, {"threshold": 0.2, "abstain_below": 0.75}):
+    for policy in (None, {"costs": {("yes", "no"): 5}, "abstain_cost": 0.7}, {"threshold": 0.2, "abstain_below": 0.75}):
         decided = model.with_policy(policy)
         page = show(decided.report())
         given = [-1 if label is None else list(model.classes_).index(label) for label in decided.predict(rows)]

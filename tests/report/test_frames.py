@@ -34,7 +34,7 @@ def test_every_kind_is_framed_and_its_names_are_text(shown):
     assert HOSTILE[:20] in Reader(shown[1]._repr_html_()).text
 
 
-def test_a_frame_says_what_print_says(shown):
+def test_a_frame_has_the_figures_that_are_printed(shown):
     model, decision, validation, scores, columns, heard = shown
     assert f"{scores.accuracy:.4f}" in Reader(scores._repr_html_()).text
     assert f"{validation.total.log_loss:.4f}" in Reader(validation._repr_html_()).text

@@ -10,8 +10,7 @@ from sklearn import metrics as sk
 import candide as cd
 from candide.cli import cli
 from candide.report import build, summary
-from candide.validation.comparison import compare_settings
-from candide.validation.cross_validation import cross_validate
+from candide.validation.cross_validation import compare_settings, cross_validate
 
 
 def table(k, n=300):

@@ -15,8 +15,8 @@ from candide.demo import garden, garden_rows
 from candide.errors import InputError
 from candide.model.fitted import FittedModel
 from candide.report.build import build_report
-from candide.report.html.data import script_json
-from candide.validation.row_errors import evaluate_rows
+from candide.report.html.charts import script_json
+from candide.validation.evaluation import evaluate_rows
 
 HOSTILE = '"><img src=x onerror="alert(1)"></script><script>alert(\'2\')</script>&amp;\u2028{{ 7 * 7 }}'
 
@@ -81,7 +81,7 @@ def test_a_page_shows_every_part(model):
     assert page.tags.count("svg") >= 4
 
 
-def test_a_page_tells_whether_rows_are_like_those_before(model):
+def test_a_page_reports_drift(model):
     X, y = mixed(seed=1)
     like = build_report(model, {**X, "sold": y}, "sold").page.drift
     assert like.drifted_columns == ()
@@ -95,7 +95,7 @@ def test_a_page_tells_whether_rows_are_like_those_before(model):
     assert build_report(model.fitted_.without_counts(), {**X, "sold": y}, "sold").page.drift is None
 
 
-def test_rows_that_were_left_out_are_told_on_the_page(model):
+def test_rows_that_were_left_out_are_reported_on_the_page(model):
     X, y = mixed(seed=1)
     labels = np.where(np.arange(len(y)) < 7, "perhaps", y).astype(object)
     labels[7:10] = None
@@ -115,7 +115,7 @@ def test_the_baseline_names_its_class():
     assert "always predicting no, the most frequent class, gives 0%" in found.sentences[0]
 
 
-def test_a_typical_row_has_values_that_were_met():
+def test_a_typical_row_has_values_that_were_seen():
     rng = np.random.default_rng(0)
     y = rng.choice(["a", "b"], 500)
     gain = np.where(rng.random(500) < 0.3 + 0.4 * (y == "a"), rng.integers(100, 9000, 500), 0)
@@ -184,7 +184,7 @@ def test_rows_without_a_label_that_is_known_have_a_page_without_scores(labels):
     assert "pass rows whose &#39;herb&#39; is known" in made.text
 
 
-def test_a_page_tells_a_policy_in_words():
+def test_a_page_describes_a_policy():
     plants, herbs = garden_rows(300, seed=0)
     table = {**plants, "herb": herbs}
     made = build_report(cd.fit(table, "herb", model="naive").with_policy(threshold=0.2, positive="sage"), table)
@@ -284,7 +284,7 @@ def test_a_page_of_many_classes_is_small_and_says_what_it_leaves_out():
     assert all(wrong[int(true), int(given)] == n for true, given, n in told)
 
 
-def test_a_case_whose_numbers_have_no_room_is_left_out_with_its_size():
+def test_a_case_whose_numbers_do_not_fit_is_left_out_with_its_size():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 100, 2000).astype(str)
     X = {f"c{j}": rng.choice(list("abcdefghijkl"), 2000) for j in range(50)}
@@ -324,7 +324,7 @@ def test_standard_input_is_refused():
     assert error.value.value == "-"
 
 
-def test_a_model_in_which_nothing_speaks_has_a_page_without_a_case():
+def test_a_model_without_active_terms_has_a_page_without_a_case():
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=300), "y": rng.choice(["a", "b"], 300)}
     made = build_report(cd.fit(rows, "y"), rows, "y")

@@ -3,7 +3,7 @@
 import importlib.metadata
 import json
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +13,19 @@ from tests.architecture import ROOT, imports
 
 import candide as cd
 from candide import demo, store
-from candide.cli import cli, doctor
+from candide.cli import cli
+from candide.cli.inspect import inspect_installation
 from candide.errors import InputError
-from candide.explain.features import score_model_features
+from candide.explain.columns import score_model_features
 from candide.fit_source import fit_model
 from candide.model.fitted import FittedModel
 from candide.model.settings import Settings
 from candide.report import summary, terminal
 from candide.report.records import Summary
-from candide.report.summary.columns import sort_by_importance
-from candide.validation.comparison import compare_settings
-from candide.validation.cross_validation import cross_validate
-from candide.validation.row_errors import evaluate_rows
+from candide.report.summary import fits
+from candide.report.summary.columns import ColumnSummary, sort_by_importance
+from candide.validation.cross_validation import compare_settings, cross_validate
+from candide.validation.evaluation import evaluate_rows
 
 PLANTS, HERBS = demo.garden_rows(300, seed=4)
 TABLE = {**PLANTS, "herb": HERBS}
@@ -57,9 +58,9 @@ def found(learned):
             ["candide show m.candide"],
         ),
         summary.summarize_fit(weighted),
-        summary.summarize_held_out(weighted.fitted, weighted.held_out),
+        fits.summarize_held_out(weighted.fitted, weighted.held_out),
         summary.summarize_scores(model, cd.evaluate(model, TABLE)),
-        summary.summarize_decision(*explained),
+        summary.DecisionSummary(*explained),
         summary.summarize_text(text, "free prize"),
         summary.summarize_rows(cd.predict_table(model, TABLE)),
         summary.summarize_scores(
@@ -86,7 +87,6 @@ def found(learned):
         summary.ScoredFileSummary(3, "out.csv"),
         summary.ServerStateSummary("state.db", 3, "m.candide"),
         summary.ExportSummary("m.candide", "javascript", "JavaScript", "m.js", 100),
-        doctor.inspect_installation(),
     ]
 
 
@@ -107,8 +107,7 @@ def values(record):
 
 
 def test_every_record_is_plain_and_rendered_both_ways(found):
-    kinds = {getattr(summary, name) for name in summary.__all__}
-    assert {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Summary)} <= set(map(type, found))
+    assert {kind for kind in Summary.__subclasses__() if "report" in kind.__module__} <= set(map(type, found))
     for one in found:
         assert not any(isinstance(value, np.ndarray | np.generic) for value in values(one))
         assert str(one) == repr(one) == terminal.render_text(one)
@@ -159,7 +158,7 @@ def test_scored_rows_on_a_terminal(learned):
         ("text", {"token"}),
     ],
 )
-def test_every_tally_says_what_is_seen_of_a_column(events, seen):
+def test_every_tally_gives_the_seen_levels_of_a_column(events, seen):
     x = ["one", "two", "three", "one"] if events == "text" else [1, 2, 3, 1]
     fitted = fit_model({"x": x, "y": ["a", "b", "a", "b"]}, "y", events={"x": events}, model="naive").fitted
     [one] = summary.summarize_model(fitted).columns
@@ -169,11 +168,11 @@ def test_every_tally_says_what_is_seen_of_a_column(events, seen):
 
 
 def test_columns_whose_strength_is_not_known_come_last():
-    some = [summary.ColumnSummary(name, "gaussian", importance=s) for name, s in [("a", None), ("b", -1.0), ("c", 2.0)]]
+    some = [ColumnSummary(name, "gaussian", importance=s) for name, s in [("a", None), ("b", -1.0), ("c", 2.0)]]
     assert [one.column for one in sort_by_importance(some)] == ["c", "b", "a"]
 
 
-RENDERERS = [ROOT / "report" / "terminal.py", ROOT / "report" / "json.py"]
+RENDERERS = [ROOT / "report" / "terminal.py", ROOT / "report" / "records.py"]
 
 
 @pytest.mark.parametrize("path", RENDERERS, ids=lambda p: p.name)
@@ -249,7 +248,7 @@ def test_names_that_differ_do_so_when_they_are_cut(monkeypatch, width):
     assert len({re.split(r"  +", line)[0] for line in lines[at + 1 :]}) == len(lines[at + 1 :]) == 4
 
 
-def test_a_wrong_event_model_is_named_and_no_column_tells_more_than_there_is():
+def test_a_wrong_event_model_is_named_and_no_information_exceeds_the_entropy():
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 600)
     narrow = rng.normal(0, np.where(y == 0, 1e-3, 1.0))
@@ -275,6 +274,7 @@ def test_no_record_prints_arrays(learned):
         assert "array" not in repr(record) + str(record)
     assert f"log_loss                   {scores.log_loss:.4f}" in str(scores)
     assert str(learned.fitted.without_counts()) == "<FittedModel of 'herb', without counts>"
+    assert str(replace(learned.fitted, target=None).without_counts()) == "<FittedModel, without counts>"
 
 
 def test_some_classes_and_columns_alone(learned):
@@ -306,7 +306,7 @@ def test_columns_modelled_together_have_one_figure():
     assert [line.split()[-1] for line in shown.splitlines() if line.startswith("(height_cm, leaf_mm)")] == [strength]
 
 
-def test_terms_are_shown_as_the_law_has_them():
+def test_terms_are_shown_as_the_distribution_has_them():
     fitted = fit_model(MAIL, "kind", events={"body": "text"}, model="naive").fitted
     [body] = summary.summarize_model(fitted).columns
     assert all(0 < p < 1 for shares in body.conditionals.values() for p in shares)
@@ -320,7 +320,7 @@ def test_doctor_lists_every_library_that_is_needed():
         name: some for name, some in project["optional-dependencies"].items() if name not in ("test", "docs", "dev")
     }
     needed = [*project["dependencies"], *(one for some in extras.values() for one in some)]
-    assert {name.partition(">")[0] for name in needed} <= set(doctor.inspect_installation().findings)
+    assert {name.partition(">")[0] for name in needed} <= set(inspect_installation())
 
 
 def test_doctor_says_which_extra_has_a_library_that_is_not_installed(monkeypatch):
@@ -328,4 +328,17 @@ def test_doctor_says_which_extra_has_a_library_that_is_not_installed(monkeypatch
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr("importlib.metadata.version", lacking)
-    assert doctor.inspect_installation().findings["adbc-driver-postgresql"] == "not installed: candide[postgres]"
+    assert inspect_installation()["adbc-driver-postgresql"] == "not installed: candide[postgres]"
+
+
+def test_weights_of_a_merged_model_are_said_to_be_averaged(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    fitted = cd.fit({"x": x, "y": np.where(x + rng.normal(size=200) > 0, "yes", "no")}, "y").fitted_
+    store.save(fitted + fitted + fitted, tmp_path / "m.candide")
+    merged = summary.summarize_model(tmp_path / "m.candide")
+    assert merged.weights_note == "weights averaged over 3 models, learned on 600 of 600 rows"
+    assert any("averaged over 3 models" in note for note in merged.notes)
+    left = summary.summarize_model(fitted.subtract_counts(fitted.counts))
+    assert left.rows == 0
+    assert left.weights_note.endswith("the counts now hold 0 rows")

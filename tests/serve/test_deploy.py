@@ -12,7 +12,6 @@ import pytest
 from tests.docs.pages import DOCS
 
 from candide.cli.group import cli
-from candide.cli.run import main  # noqa: F401  every command
 from candide.serve.run import _SHUTDOWN_SECONDS
 
 PAGE = (DOCS / "how-to" / "serve.md").read_text()

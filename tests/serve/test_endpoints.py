@@ -10,7 +10,7 @@ from tests.serve.conftest import documents, table
 
 import candide as cd
 from candide.data.table import Table
-from candide.serve import app
+from candide.serve import app, endpoints
 
 ARROW, CSV, LINES = "application/vnd.apache.arrow.stream", "text/csv", "application/x-ndjson"
 
@@ -94,7 +94,7 @@ def test_warnings_in_every_json_response(served):
 
 
 def test_explain_as_the_estimator_does(models):
-    from candide.explain.decisions import explain_table
+    from candide.explain.rows import explain_table
 
     rows = rows_for("bayes")[:6]
     told = ask(app(models["bayes"]), "/explain", rows).json
@@ -108,3 +108,8 @@ def test_explain_as_the_estimator_does(models):
     alone = ask(app(models["bayes"]), "/explain?by=column", {**rows[0], "kind": "oak"}).json
     assert {c["column"] for c in alone["contributions"]} <= set(columns)
     assert alone["log_odds"] == pytest.approx(sum(c["log_odds"] for c in alone["contributions"]) + alone["class_prior"])
+
+
+def test_the_name_of_a_downloaded_model_is_plain_and_exact():
+    expected = "attachment; filename=\"my__best_.candide\"; filename*=UTF-8''my%20%22best%22.candide"
+    assert endpoints._content_disposition('my "best"') == expected

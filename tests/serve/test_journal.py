@@ -85,7 +85,7 @@ def is_whole_or_said(found, naive, after, rows):
         same_counts(fitted, after[N - cut])
 
 
-def test_nothing_is_said_of_a_kill(path, naive, after):
+def test_nothing_is_printed_after_a_kill(path, naive, after):
     fitted, cut = opened(path, naive)
     assert cut == 0
     same_counts(fitted, after[N])

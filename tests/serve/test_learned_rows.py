@@ -125,7 +125,7 @@ def test_learned_rows_do_not_vouch_for_those_of_the_base(naive, path):
     learner.close()
 
 
-def test_a_row_however_it_is_spelled(naive, path):
+def test_a_row_however_it_is_written(naive, path):
     new = {**records(labelled(1, seed=56))[0], "height": 12.0, "age": 30, "wet": 1}
     learner = Learner(path, naive)
     learner.learn(of({**new, "height": "12.0", "age": "30", "wet": "1"}), "text").result()

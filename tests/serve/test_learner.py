@@ -290,16 +290,15 @@ def test_learning_needs_the_token(naive, path):
         "/learned",
     ]
     served.close()
-    assert ask(app(naive), "/learn", row).status == 404
+    refused = ask(app(naive), "/learn", row)
+    assert (refused.status, refused.json["remedy"]) == (404, "start it with --learn STATE (journal_path=...)")
 
 
 def test_the_state_exported(naive, path, tmp_path):
     from click.testing import CliRunner
 
-    from candide.cli import run
-    from candide.cli.group import cli
+    from candide.cli import cli
 
-    assert run.cli is cli
     served = app(naive, journal_path=path)
     ask(served, "/learn", records(labelled(7, seed=14)))
     served.close()

@@ -1,4 +1,4 @@
-"""The page of a server in a real browser: predict, change a value, teach, and see the answer change."""
+"""The pages of a server, also in a real browser, and its OpenAPI description."""
 
 import json
 import time
@@ -101,3 +101,12 @@ def test_no_typical_value_is_known_without_counts(models):
     text = ask(app(models["naive"].without_counts()), "/").body.decode()
     known = json.loads(text.partition('id="settings">')[2].partition("</script>")[0])
     assert "value" not in next(one for one in known["fields"] if one["name"] == "soil")
+
+
+def test_warnings_are_in_the_schema(served):
+    known = ask(served, "/openapi.json").json["components"]["schemas"]
+    [note] = ask(served, "/predict", {"height": 12.0}).json["warnings"]
+    assert note.keys() == known["Warning"]["properties"].keys()
+    for name in ("Prediction", "Decision", "Labels"):
+        assert known[name]["properties"]["warnings"]["items"] == {"$ref": "#/components/schemas/Warning"}
+        assert "warnings" not in known[name]["required"]

@@ -77,7 +77,7 @@ def test_three_that_learn_and_one_that_does_not(base, tmp_path):
         same_counts(reader.scorer.fitted, base)
 
 
-def test_what_a_peer_cannot_tell(base, tmp_path, models):
+def test_what_a_peer_cannot_share(base, tmp_path, models):
     columns, y = table(300, seed=3)
     row = records(labelled(1, seed=72))[0]
     learns, strange = (
@@ -151,7 +151,7 @@ def test_peers_have_one_half_life(base, tmp_path):
             assert "another half-life" in told[0]["problem"]
 
 
-def test_a_copy_of_a_file_is_told(base, tmp_path):
+def test_a_copy_of_a_file_is_reported(base, tmp_path):
     rows = records(labelled(9, seed=73))
     first = app(base, journal_path=tmp_path / "a.db")
     ask(first, "/learn", rows[:5])
@@ -172,7 +172,7 @@ def test_a_copy_of_a_file_is_told(base, tmp_path):
         assert reader.scorer.fitted.n_rows == base.n_rows + 7
 
 
-def test_rows_of_the_model_itself_are_not_told_as_new(base, tmp_path):
+def test_rows_of_the_model_itself_are_not_reported_as_new(base, tmp_path):
     """Once they are forgotten, what is new cannot be told apart, whatever was learned beside; nor after a restart."""
     columns, y = table(300, seed=3)
     served = app(base, journal_path=tmp_path / "a.db")

@@ -146,7 +146,7 @@ def test_open_inference_in_bytes(served):
         {"datatype": "FP128", "parameters": {"binary_data_size": 0}},
     ],
 )
-def test_a_tensor_that_is_no_column(served, change):
+def test_a_tensor_that_is_not_a_column(served, change):
     inputs = tensors()
     inputs[1] |= change
     answer = ask(served, "/v2/models/trees/infer", {"inputs": inputs})
@@ -175,7 +175,7 @@ def test_labels_of_tensors(models):
     assert answer["outputs"][0]["data"] == wanted
 
 
-def test_a_problem_is_told_in_the_words_of_the_protocol(served):
+def test_a_problem_is_reported_as_the_protocol_demands(served):
     for told in (ask(served, "/v2/models/other"), ask(served, "/v2/models/trees/infer", {"inputs": 3})):
         assert told.json["error"] == told.json["detail"]
     assert "error" not in ask(served, "/predict", b"3").json

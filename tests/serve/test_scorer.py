@@ -1,4 +1,4 @@
-"""Names of classes, columns and levels with characters that JSON, CSV, HTML or a shell treat specially."""
+"""Names with characters that JSON, CSV, HTML or a shell treat specially, and the cache of encoded values."""
 
 import csv
 import html
@@ -87,7 +87,7 @@ def test_a_learned_class(name, path):
         served.close()
 
 
-def test_two_classes_written_alike():
+def test_two_classes_written_the_same():
     """The number 1 and the text "1" would both be reported as p_1."""
     two = cd.NaiveBayes().fit({"a": [1.0, 2.0, 3.5, 4.0] * 3}, np.array([1, "1"] * 6, object)).fitted_
     with pytest.raises(InputError) as error:
@@ -117,3 +117,13 @@ def test_text_that_is_not_unicode_is_refused_at_the_start(where):
     with pytest.raises(InputError) as error:
         app(fitted)
     assert error.value.value == "\ud800"
+
+
+def test_the_cache_of_values_is_bounded(models):
+    from candide.serve.scorer import RowReader
+
+    reader = RowReader(models["naive"])
+    for i in range(10_000):
+        reader.read_row({"height": float(i), "site": f"x{i}", "soil": "y" * 200})
+    assert max(len(column._cache) for column in reader._columns) <= 4096
+    assert not any(type(key) is str and len(key) > 100 for column in reader._columns for key in column._cache)

@@ -14,7 +14,7 @@ from tests.serve.test_run import started
 
 import candide as cd
 from candide import store
-from candide.cli import run
+from candide.cli import cli
 from candide.data.table import Table
 from candide.serve import app
 
@@ -52,6 +52,6 @@ def test_what_three_have_learned_adds_up(tmp_path):
     parts = [str(tmp_path / f"{i}.candide") for i in range(3)]
     asked = [["export-state", str(tmp_path / f"{i}.db"), "--subtract", path, "-o", parts[i]] for i in range(3)]
     for command in [*asked, ["merge", path, *parts, "-o", str(tmp_path / "all.candide")]]:
-        assert CliRunner().invoke(run.cli, command, catch_exceptions=False).exit_code == 0
+        assert CliRunner().invoke(cli, command, catch_exceptions=False).exit_code == 0
     assert store.load(parts[0]).counts.n_rows == 10
     same_counts(store.load(tmp_path / "all.candide"), cd.update_model(base, Table.from_data(new)).fitted)

@@ -15,7 +15,7 @@ from tests.serve.test_run import started
 
 import candide as cd
 from candide import store
-from candide.cli import run
+from candide.cli import cli
 from candide.data.table import Table
 from candide.errors import BusyError
 from candide.serve import app
@@ -32,7 +32,7 @@ def test_it_stops_under_load(tmp_path, monkeypatch):
     process, port = started(model, "--learn", str(state), "--window", "60d")
     try:
         monkeypatch.setattr("candide.serve.journal._LOCK_TIMEOUT", 0.05)
-        second = CliRunner().invoke(run.cli, ["serve", model, "--learn", str(state), "--port", "0"])
+        second = CliRunner().invoke(cli, ["serve", model, "--learn", str(state), "--port", "0"])
         assert isinstance(second.exception, BusyError)
         assert "in use by another process" in str(second.exception)
         assert second.exception.remedy == "stop that server first"

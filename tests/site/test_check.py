@@ -34,7 +34,7 @@ def test_what_a_browser_would_fetch_is_found(tmp_path, name, text):
         '<svg xmlns="http://www.w3.org/2000/svg"></svg>',
     ],
 )
-def test_links_and_own_files_are_no_matter(tmp_path, text):
+def test_links_and_own_files_make_no_difference(tmp_path, text):
     (tmp_path / "a.html").write_text(text)
     assert check.fetched_from_elsewhere(tmp_path) == []
 

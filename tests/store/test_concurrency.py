@@ -55,7 +55,7 @@ def test_threads_take_turns_too(path):
     assert store.load(path).counts.n_rows == 300 * 41
 
 
-def test_who_waits_too_long_is_told(path):
+def test_a_request_that_waits_too_long_is_refused(path):
     with files.lock_file(path):
         start = time.monotonic()
         with pytest.raises(BusyError, match=r"is being changed by another process; waited 0\.2 s"):
@@ -124,6 +124,6 @@ def test_temporary_files_left_long_ago_are_swept(path):
 
 
 def test_updating_what_is_not_there_makes_nothing(tmp_path):
-    with pytest.raises(ModelFileError, match="no such file"):
+    with pytest.raises(ModelFileError, match=r"no such file$"):
         store.update_file(tmp_path / "absent.candide", lambda fitted: fitted)
     assert not list(tmp_path.iterdir())

@@ -1,14 +1,18 @@
-"""The container: its header, and files that are something else."""
+"""The container: its header, its strings, and files that are something else."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from candide import store
 from candide.demo import garden
 from candide.errors import InputError, ModelFileError
 from candide.model.fitted import FittedModel
 from candide.store import container
+from candide.store.container import StringPool, StringReader
+from candide.store.values import unpack_value
 
 
 @pytest.fixture
@@ -48,3 +52,24 @@ def test_saving_too_much_for_a_header_is_an_error(tmp_path):
     with pytest.raises(InputError, match="holds at most"):
         container.pack_container({"names": ["x" * 1000] * 2000}, {})
     assert json.loads("{}") == {}
+
+
+@given(st.lists(st.lists(st.one_of(st.text(), st.text(st.sampled_from("a\né")), st.integers(), st.booleans(),
+                                   st.floats(allow_nan=False)))))  # fmt: skip
+def test_any_values_come_back_from_the_pool(lists):
+    pool = StringPool()
+    sizes = [pool.add(tuple(values)) for values in lists]
+    if not sum(sizes):
+        return
+    reader = StringReader(pool.arrays())
+    for values, size in zip(lists, sizes, strict=True):
+        back = reader.take(size)
+        assert list(back) == values
+        assert list(map(type, back)) == list(map(type, values))
+    reader.check_all_used()
+
+
+@pytest.mark.parametrize("packed", [["date", "2024-02-30"], ["time"], ["str", "x"], ["date", 5], "2024-02-29"])
+def test_a_time_in_a_file_is_checked(packed):
+    with pytest.raises(ModelFileError):
+        unpack_value({"time": packed}, {})

@@ -1,4 +1,4 @@
-"""Files from strangers, and files that broke: each is refused with one line, quickly, and nothing else happens."""
+"""Forged and damaged files: each is refused with one line, quickly, and nothing else happens."""
 
 import sys
 import zlib
@@ -7,12 +7,10 @@ import fuzz
 import numpy as np
 import pytest
 from tests.model_cases import MODELS, labels_of
+from tests.store.forged_files import forge, put, set_field
 
 from candide import BayesClassifier, TextNB, store
-from candide.demo import garden
 from candide.errors import ModelFileError
-from candide.model.fitted import FittedModel
-from candide.store import container
 
 
 @pytest.fixture(scope="module")
@@ -37,73 +35,45 @@ def _unsealed(file):
     return file[:-8] + bytes(8)
 
 
-@pytest.fixture
-def path(tmp_path):
-    store.save(FittedModel(garden()), tmp_path / "m.candide")
-    return tmp_path / "m.candide"
-
-
-def forge(path, change):
-    """Rewrite a file after ``change`` has had its header and arrays, with the right checksums."""
-    header, arrays = container.unpack_container(memoryview(path.read_bytes()), verify=True)
-    arrays = {name: array.copy() for name, array in arrays.items()}
-    change(header, arrays)
-    path.write_bytes(b"".join(bytes(piece) for piece in container.pack_container(header, arrays)))
-
-
-def put(name, at, value):
-    def change(header, arrays):
-        arrays[name][at] = value
-
-    return change
-
-
-def tell(value, *keys):
-    def change(header, arrays):
-        box = header
-        for key in keys[:-1]:
-            box = box[key]
-        box[keys[-1]] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (tell(2, "format"), "format 2; this version of Candide"),
-        (tell(1, "unheard"), "an object with the fields"),
-        (tell("parameters", "detail"), "unknown detail 'parameters'"),
-        (tell(-1, "rows"), "the field 'rows' of its header is -1; expected a whole number"),
-        (tell(True, "rows"), "wrong type"),
-        (tell(10**9, "columns"), "more columns or classes than fit"),
-        (tell(4, "classes"), "ascending"),
-        (tell(2, "classes"), "ascending"),
-        (tell("gausian", "parts", 0, "event", "event"), "unknown event 'gausian'"),
-        (tell("os.system", "parts", 0, "event", "settings", "prior", "prior"), "unknown prior 'os.system'"),
-        (tell("x", "parts", 0, "event", "settings", "fixed"), "wrong type"),
-        (tell(0, "parts", 0, "event", "settings", "fixed"), "no variance"),
-        (tell(1, "parts", 0, "event", "settings", "wings"), "an object with the fields"),
-        (tell("best", "settings", "estimate"), "the setting .estimate. is not valid"),
-        (tell("flat", "settings", "class_prior"), "the setting .class_prior. is not valid"),
-        (tell({"name": "os.system", "params": {}, "n_features": 1}, "estimator"), "unknown estimator 'os.system'"),
-        (tell({"name": "NaiveBayes", "params": {}}, "estimator"), "an object with the fields"),
-        (tell({"name": "NaiveBayes", "params": {}, "n_features": -1}, "estimator"), "n_features is"),
+        (set_field(2, "format"), "format 2; this version of Candide"),
+        (set_field(1, "unheard"), "an object with the fields"),
+        (set_field("parameters", "detail"), "unknown detail 'parameters'"),
+        (set_field(-1, "rows"), "the field 'rows' of its header is -1; expected a whole number"),
+        (set_field(True, "rows"), "wrong type"),
+        (set_field(10**9, "columns"), "more columns or classes than fit"),
+        (set_field(4, "classes"), "ascending"),
+        (set_field(2, "classes"), "ascending"),
+        (set_field("gausian", "parts", 0, "event", "event"), "unknown event 'gausian'"),
+        (set_field("os.system", "parts", 0, "event", "settings", "prior", "prior"), "unknown prior 'os.system'"),
+        (set_field("x", "parts", 0, "event", "settings", "fixed"), "wrong type"),
+        (set_field(0, "parts", 0, "event", "settings", "fixed"), "not a valid variance"),
+        (set_field(1, "parts", 0, "event", "settings", "wings"), "an object with the fields"),
+        (set_field("best", "settings", "estimate"), "the setting .estimate. is not valid"),
+        (set_field("flat", "settings", "class_prior"), "the setting .class_prior. is not valid"),
         (
-            tell({"name": "NaiveBayes", "params": {"a": [1]}, "n_features": 1}, "estimator"),
+            set_field({"name": "os.system", "params": {}, "n_features": 1}, "estimator"),
+            "unknown estimator 'os.system'",
+        ),
+        (set_field({"name": "NaiveBayes", "params": {}}, "estimator"), "an object with the fields"),
+        (set_field({"name": "NaiveBayes", "params": {}, "n_features": -1}, "estimator"), "n_features is"),
+        (
+            set_field({"name": "NaiveBayes", "params": {"a": [1]}, "n_features": 1}, "estimator"),
             "a plain value or an object",
         ),
-        (tell("NaiveBayes", "estimator"), "wrong type"),
-        (tell({"x": {"decimal": "x"}}, "text_formats"), "no spelling"),
-        (tell({"x": {"date": "%s'; DROP"}}, "text_formats"), "no spelling"),
-        (tell({"x": {"unit": "(a+)+"}}, "text_formats"), "no spelling"),
-        (tell({"x": {"decimal": 1}}, "text_formats"), "not text"),
-        (tell({"x": {"missing": [1]}}, "text_formats"), "not text"),
-        (tell({"x": {"missing": "na"}}, "text_formats"), "not text"),
-        (tell({"x": {"wings": ""}}, "text_formats"), "expected a text format"),
-        (tell([1], "na"), "not text"),
-        (tell("na", "na"), "wrong type"),
-        (tell([], "parts"), "no parts"),
+        (set_field("NaiveBayes", "estimator"), "wrong type"),
+        (set_field({"x": {"decimal": "x"}}, "text_formats"), "not a valid format"),
+        (set_field({"x": {"date": "%s'; DROP"}}, "text_formats"), "not a valid format"),
+        (set_field({"x": {"unit": "(a+)+"}}, "text_formats"), "not a valid format"),
+        (set_field({"x": {"decimal": 1}}, "text_formats"), "not text"),
+        (set_field({"x": {"missing": [1]}}, "text_formats"), "not text"),
+        (set_field({"x": {"missing": "na"}}, "text_formats"), "not text"),
+        (set_field({"x": {"wings": ""}}, "text_formats"), "expected a text format"),
+        (set_field([1], "na"), "not text"),
+        (set_field("na", "na"), "wrong type"),
+        (set_field([], "parts"), "no parts"),
         (put("0.n", (0, 0), np.nan), "not finite"),
         (put("0.m2", (0, 0), -1.0), "negative"),
         (put("class_weight", 0, np.inf), "not finite"),
@@ -137,7 +107,7 @@ def calibrated():
 def test_a_pattern_that_could_take_very_long_is_rejected(tmp_path):
     path, slow = tmp_path / "m.candide", r"(\w+)+\d"
     TextNB(pattern=r"\w+").fit(["free prize", "see you"], [1, 0]).save(path)
-    forge(path, tell(slow, "parts", 0, "event", "settings", "pattern"))
+    forge(path, set_field(slow, "parts", 0, "event", "settings", "pattern"))
     with pytest.raises(ModelFileError) as caught:
         store.load(path)
     assert repr(slow) in str(caught.value)
@@ -151,7 +121,7 @@ def test_offsets_are_never_read_from_the_file(path):
 
 def test_a_forged_file_with_code_in_it_runs_none(path):
     for where in ("event", "prior"):
-        forge(path, tell({where: "builtins.exec", "settings": {"code": "import this"}}, "settings", "class_prior"))
+        forge(path, set_field({where: "builtins.exec", "settings": {"code": "import this"}}, "settings", "class_prior"))
         with pytest.raises(ModelFileError, match="unknown"):
             store.load(path)
     assert "this" not in sys.modules

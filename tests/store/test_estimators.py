@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from test_damaged_files import forge, tell
+from tests.store.forged_files import forge, set_field
 
 import candide as cd
 from candide import store
 from candide.errors import ModelFileError
-from candide.estimators.validation import freeze
+from candide.estimators.argument_checks import freeze
 from candide.events import Gaussian, Multinomial, Text
 from candide.priors import Dirichlet, Jeffreys, NormalInverseWishart
 
@@ -135,7 +135,7 @@ def test_a_file_that_names_no_estimator_is_a_naive_bayes(name, tmp_path):
 )
 def test_parameters_that_do_not_suit_the_counts_are_refused(wrong, tmp_path):
     cd.NaiveBayes("poisson", class_prior=[0.2, 0.8]).fit(ROWS, Y).save(tmp_path / "m")
-    forge(tmp_path / "m", tell(wrong[-1], *wrong[:-1]))
+    forge(tmp_path / "m", set_field(wrong[-1], *wrong[:-1]))
     name = wrong[2] if wrong[1] == "name" else "NaiveBayes"
     with pytest.raises(ModelFileError, match=f"m: invalid parameters of {name}: "):
         cd.load(tmp_path / "m")

@@ -22,6 +22,7 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.priors import PRIORS
+from candide.store.file import make_provenance
 
 
 def answers(model, X):
@@ -254,3 +255,9 @@ def gridded():
     encodings = Grid((10.0, 20.0, 30.5), cells=9), Kinds().learn(["cook", "smith"])
     plan = Plan(("age", "job"), (PlanPart(Categorical(), ("age", "job"), encodings),))
     return arrays.count_table(rows, ["a"] * 15 + ["b"] * 25, plan=plan), rows
+
+
+def test_provenance_names_the_source_and_the_date():
+    made = make_provenance("rows.csv", 12, ["--drop", "id"], now=0.0)
+    assert (made["source"], made["date"], made["options"]) == ("rows.csv", "1970-01-01T00:00:00Z", "--drop id")
+    assert make_provenance("-", 12)["source"] == "standard input"

@@ -12,7 +12,7 @@ from tests.serve.client import ask
 
 import candide as cd
 from candide import store
-from candide.cli.run import cli
+from candide.cli.group import cli
 from candide.encoding import Identity
 from candide.errors import CandideError, InputError, SumTooLargeError
 from candide.serve import app

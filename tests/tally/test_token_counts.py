@@ -142,7 +142,7 @@ def test_damaged_arrays_are_refused():
             TokenCounts.from_arrays({**whole, name: damaged})
 
 
-def test_room_for_buckets_is_stated_before_it_is_taken():
+def test_memory_of_buckets_is_stated_before_it_is_taken():
     tokens, documents = Tokens(bits=26), Documents.from_column(["word " * 100])
     assert tokens.max_bytes(20) == 2**26 * (12 + 20 * 20)
     with pytest.raises(InputError) as error:

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 import candide as cd
+from candide.data.equal_rows import find_distinct_rows
 from candide.data.labels import Labels
-from candide.data.repeated_rows import find_distinct_rows
 from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.engines import arrays
 from candide.engines.base import LabelledSource, open_source
+from candide.engines.counting import prepare_source
 from candide.engines.draw_sample import draw_class_sample
-from candide.engines.planning import prepare_source
 from candide.errors import InputError
 from candide.fit_source import fit_model
 from candide.metrics.scores import Scores
 from candide.model.model import Model
 from candide.model.plan import make_plan
 from candide.model.settings import Settings, default_settings
-from candide.report.summary.validation import HeldOutSummary
+from candide.report.summary.fits import HeldOutSummary
 from candide.validation.held_out import _match_proportions, _proportion_weights, can_subtract_folds, score_held_out
 
 

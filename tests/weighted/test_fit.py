@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import candide as cd
-from candide.cli.run import cli
+from candide.cli.group import cli
 from candide.data.notes import DataWarning
 from candide.data.table import Table
 from candide.errors import InputError, UnknownNameError
@@ -400,6 +400,23 @@ def test_calibration_needs_the_class_proportions_of_the_rows(prior):
     assert error.value.value is prior
 
 
+def test_settings_of_the_weighted_model_reach_it_from_every_function(known):
+    data, _ = known
+    options = {"terms": "columns", "sample_rows": 300, "random_state": 7}
+    want = cd.BayesClassifier(**options).fit(inputs(data), data["y"])
+    found = cd.fit(data, "y", **options)
+    same(found, want, inputs(frame(100, seed=1)))
+    assert {name: found.get_params()[name] for name in options} == options
+    assert {term.kind for term in found.terms_} == {"column"}
+    fitted = cd.cross_validate(data, "y", folds=3, **options).fit_result.fitted
+    assert fitted.term_weights.n_learned_rows == 300
+    with pytest.raises(UnknownNameError):
+        cd.fit(data, "y", terms="pairs")
+    with pytest.raises(InputError) as error:
+        cd.fit(data, "y", model="naive", sample_rows=300)
+    assert error.value.value == 300
+
+
 # The chain of calls
 
 
@@ -426,7 +443,10 @@ def test_the_optimiser_is_five_calls_from_the_public_function(tmp_path):
     chains = call_chains(lambda: cd.BayesClassifier(sample_rows=300).fit(inputs(data), data["y"]))
     [chain] = [chain for chain in chains if "learn_term_weights" in chain]
     assert chain == ("fit", "_fit_rows", "fit_weighted", "learn_term_weights", "learn_non_text_weights")
-    assert max(map(len, chains)) == 6  # while terms are selected
+    selecting = ("fit", "_fit_rows", "fit_weighted", "select_terms", "learn_non_text_weights")
+    assert chains == {chain, selecting}
+    chains = call_chains(lambda: cd.fit(tmp_path / "rows.parquet", "y"))
+    assert chains == {("fit", "fit_model", "fit_weighted", "select_terms", "learn_non_text_weights")}
     model = cd.BayesClassifier().fit(inputs(data), data["y"])
     chains = call_chains(lambda: cd.fit(tmp_path / "rows.parquet", "y", like=model))
     [chain] = [chain for chain in chains if "learn_term_weights" in chain]

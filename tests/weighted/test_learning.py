@@ -1,4 +1,4 @@
-"""Learning weights: leave-one-out contributions, and shrinkage towards the class prior."""
+"""Learning weights: training rows, leave-one-out contributions, and shrinkage towards the class prior."""
 
 from itertools import combinations
 
@@ -8,16 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from candide.data.labels import Labels
+from candide.data.sample import Sample
 from candide.data.table import Table
 from candide.encoding import Grid, LevelEncoding
 from candide.engines import arrays
 from candide.events import Binned, Categorical, Gaussian
+from candide.model import plan as planning
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings
 from candide.weighted import learning
-from candide.weighted.learning import count_candidates, shrink_to_prior, shrinkage_factor
+from candide.weighted.learning import FurtherRows, TrainingRows, count_candidates, shrink_to_prior, shrinkage_factor
 from candide.weighted.terms.interaction import Interaction
-from candide.weighted.training_rows import TrainingRows
 
 N = 40
 LABELS = Labels(("a", "b", "c"))
@@ -59,7 +60,7 @@ def test_left_out_contributions_are_those_of_distributions_without_the_row(seed,
     counts = arrays.count_table(table, LABELS.array[y], w, plan=plan, labels=LABELS)
     blocks = plan.blocks(table)
     fold = np.arange(N) % 5
-    found = learning.training_contributions(counts, Settings(), TrainingRows(blocks, y, w, fold=fold))
+    found = learning.row_contributions(counts, Settings(), TrainingRows(blocks, y, w, fold=fold))
     for i in (0, 1, 7):
         row = np.array([i])
         one = {name: table.column(name)[row] for name in table.names}
@@ -91,7 +92,7 @@ def test_cuts_due_to_chance_contribute_little_to_rows_of_other_folds():
     table = Table.from_data(x)
     plan = Plan(table.names, (PlanPart(Binned(), table.names),)).with_levels(table)
     counts, blocks, own = arrays.count_table(table, y, plan=plan), plan.blocks(table), np.arange(120)
-    [apart] = learning.training_contributions(counts, Settings(), TrainingRows(blocks, y, fold=own % 5))
+    [apart] = learning.row_contributions(counts, Settings(), TrainingRows(blocks, y, fold=own % 5))
     at_once = Binned().held_out_contributions(counts.tallies[0], None, "predictive", blocks[0], y)
     naive, by_fold = ((terms[own, y] - terms[own, 1 - y]).mean(axis=0) for terms in (at_once, apart))
     cut = np.abs(naive) > 1e-3
@@ -122,7 +123,7 @@ def test_weights_of_noise_are_shrunk_and_those_of_signal_stay():
         names = tuple(columns)
         plan = Plan(names, (PlanPart(Categorical(), names),)).with_levels(table)
         counts = arrays.count_table(table, y, plan=plan, labels=labels)
-        terms = learning.training_contributions(counts, Settings(), TrainingRows(plan.blocks(table), y, None))
+        terms = learning.row_contributions(counts, Settings(), TrainingRows(plan.blocks(table), y, None))
         learned = learning.learn_non_text_weights(counts, y, None, terms, (None,), None)
         shrunk = shrink_to_prior(counts, y, None, terms, learned)
         factor = np.abs(shrunk.weight[0]).sum() / max(np.abs(learned.weight[0]).sum(), 1e-9)
@@ -137,3 +138,53 @@ def test_a_constant_column_is_not_a_candidate():
     assert count_candidates(plan) == 3
     pair = PlanPart(Interaction(((0, 1),)), ("a", "d"), (LevelEncoding().learn(table.column("a")),) * 2)
     assert count_candidates(Plan(names, (*plan.parts, pair))) == 3 + 3
+
+
+# Training rows
+
+
+def counted():
+    rng = np.random.default_rng(0)
+    table, y = (
+        Table.from_data({"a": rng.choice(["x", "y"], 50), "b": rng.choice(["p", "q", "r"], 50)}),
+        np.arange(50) % 2,
+    )
+    plan = planning.make_plan(table, "categorical").with_levels(table)
+    return arrays.count_table(table, y, plan=plan, labels=Labels((0, 1))), TrainingRows(plan.blocks(table), y)
+
+
+def test_rows_of_a_sample_are_pooled_with_their_weights():
+    table = Table.from_data({"a": ["x", "x", "y", "y"]})
+    sample = Sample.from_table(table, np.array([0, 0, 1, 0]), Labels((0, 1))).pool_rows()
+    plan = planning.make_plan(table, "categorical").with_levels(table)
+    rows = TrainingRows.from_sample(sample, plan)
+    assert len(rows) == len(sample) == len(rows.blocks[0])
+    assert rows.fold is sample.bin_fold
+    assert rows.removed_weight is (sample.weight if sample.left_out_weight is None else sample.left_out_weight)
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"), [([0, 1, 2, 2, 2], None), ([0, 1, 2, 2], [0.0, 0.0, 1.0, 1.0]), ([0, 1, 2], [0.0, 0.0, 0.0])]
+)
+def test_rows_alone_in_their_class_do_not_count_where_they_are_most(y, expected):
+    weight = TrainingRows([], np.array(y)).learning_weight(np.bincount(y).astype(float))
+    assert (None if weight is None else weight.tolist()) == expected
+
+
+def test_some_of_the_rows():
+    counts, rows = counted()
+    part = rows.take(slice(10, 20))
+    assert len(part) == 10
+    np.testing.assert_array_equal(part.y, rows.y[10:20])
+    np.testing.assert_array_equal(part.blocks[0], rows.blocks[0][10:20])
+    assert counts.n_rows == 50
+
+
+def test_further_rows_are_scored_in_chunks(monkeypatch):
+    counts, rows = counted()
+    monkeypatch.setattr(learning, "_CHUNK_ROWS", 7)
+    weight = [np.array([0.5, 2.0])]
+    further = FurtherRows(rows, np.arange(50))
+    further.score_terms(counts, Settings(), weight)
+    [contributions] = learning.row_contributions(counts, Settings(), rows)
+    np.testing.assert_allclose(further.offset, contributions @ weight[0], atol=1e-12)

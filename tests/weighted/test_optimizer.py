@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from candide.kernels import threads
+from candide.model.settings import WeightedLimits
 from candide.weighted import optimizer
-from candide.weighted.limits import WeightedLimits
 from candide.weighted.optimizer import LearnedWeights, WeightProblem, center_contributions, learn_weights
 
 

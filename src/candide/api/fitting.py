@@ -7,7 +7,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from candide.api.options import Path, save_model, split_options
+from candide.api.models import Path, _save_model, _split_options
+from candide.engines.reading import ReadOptions
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.files import check_output
 from candide.model.settings import DEFAULT_MODEL
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from candide.estimators.base import Classifier
     from candide.model.fitted import FittedModel
     from candide.monitoring.data_checks import CheckResult
-    from candide.validation.comparison import SettingsComparison
-    from candide.validation.cross_validation import Validation
+    from candide.validation.cross_validation import SettingsComparison, Validation
     from candide.validation.held_out import FitResult
 
 _PLAN_OPTIONS = ("events", "drop", "weight")  # how columns are counted
@@ -54,22 +54,22 @@ def fit(
     weight : the column of row weights
     calibration : calibrate the probabilities of a BayesClassifier on held-out rows, "logistic" or "isotonic"
     like : a model, or the path of one: count the columns as it does, so that both models can be added
-    options : fields of ``Settings`` and ``ReadOptions``
+    options : fields of ``Settings`` and ``ReadOptions``; ``terms``, ``sample_rows`` and ``random_state`` of a
+        BayesClassifier
 
     Examples
     --------
     >>> import candide as cd
     >>> rows = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None], "buys": ["no", "no", "yes", "yes"]}
-    >>> model = cd.fit(rows, target="buys")
-    >>> model.predict_table({"age": [30], "job": ["cook"]}).to_pylist()[0]["prediction"]
-    'no'
+    >>> cd.fit(rows, target="buys").predict({"age": [30], "job": ["cook"]}).tolist()
+    ['no']
     """
     from candide import fit_source
     from candide.data.notes import issue_warnings
 
     model = fit_source.resolve_model_kind(like, model)
     plan: dict[str, Any] = {"model": model, "events": events, "drop": drop, "weight": weight}
-    records = split_options(options, fit, model=model)
+    records = _split_options(options, fit, model=model)
     result = fit_source.fit_model(data, target, calibration=calibration, like=like, **plan, **records)
     issue_warnings(result.notes)
     return _build_estimator(result.fitted)
@@ -97,10 +97,9 @@ def fit_model(
     folds. ``provenance``: options as typed, stored in ``out`` with the source and the date; None stores nothing.
 
     >>> import candide as cd
-    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9] * 5, "herb": ["sage", "sage", "thyme", "thyme"] * 5}
-    >>> result = cd.fit_model(rows, "herb", model="naive").fit_result
-    >>> result.fitted.counts.n_rows
-    20
+    >>> rows = {"size": [1.0, 1.2, 3.1, 2.9], "herb": ["sage", "sage", "thyme", "thyme"]}
+    >>> cd.fit_model(rows, "herb", model="naive").fit_result.fitted.counts.n_rows
+    4
     """
     from candide import fit_source
 
@@ -109,34 +108,34 @@ def fit_model(
     if folds is None and options.keys().isdisjoint(("at_precision", "at_recall")):
         if fold_by is not None:
             raise InputError("--fold-by divides rows into folds", value=fold_by, remedy="pass --folds N with it")
-        kwargs = split_options(options, fit, *_PLAN_OPTIONS, "watch", model=model)
+        kwargs = _split_options(options, fit_model, *_PLAN_OPTIONS, "watch", model=model)
         how: dict[str, Any] = {"calibration": calibration, "keep_held_out": keep_held_out, "like": like}
         result = fit_source.fit_model(data, target, model=model, **how, **kwargs)
         outcome = ModelFit(replace(result, fitted=result.fitted.with_policy(policy)))
     else:
-        if like is not None:
-            remedy = "leave --folds out, and cross-validate the table by itself: candide evaluate"
-            raise InputError("--folds selects the bins and terms of each fold, and not those of --like", remedy=remedy)
-        if calibration:
-            remedy = "leave --folds out: the held-out figures are those of the calibrated model"
-            raise InputError("--folds cross-validates a model that is not calibrated", value=folds, remedy=remedy)
+        _refuse_fit_options({"like": like, "calibration": calibration})
         how = {"model": model, "folds": folds or 10, "fold_by": fold_by, "policy": policy}
         validation = cross_validate(data, target, warn=False, **how, **options)
-        outcome = ModelFit(_with_threshold(validation), validation)
-    save_model(outcome.fit_result.fitted, out, force, data, provenance)
+        result, choice = validation.fit_result, validation.threshold
+        if choice is not None:
+            from candide.data.notes import Note
+            from candide.report.summary.scores import describe_chosen_threshold
+
+            note = Note("threshold-chosen", describe_chosen_threshold(choice.expected_metrics))
+            result = replace(result, fitted=result.fitted.with_policy(choice.policy), notes=[*result.notes, note])
+        outcome = ModelFit(result, validation)
+    _save_model(outcome.fit_result.fitted, out, force, data, provenance)
     return outcome
 
 
-def _with_threshold(validation: "Validation") -> "FitResult":
-    """The fit of a cross-validation, which decides by the threshold that was selected."""
-    result, choice = validation.fit_result, validation.threshold
-    if choice is None:
-        return result
-    from candide.data.notes import Note
-    from candide.report.summary.scores import describe_chosen_threshold
-
-    note = Note("threshold-chosen", describe_chosen_threshold(choice.expected_metrics))
-    return replace(result, fitted=result.fitted.with_policy(choice.policy), notes=[*result.notes, note])
+def _refuse_fit_options(options: Mapping[str, Any]) -> None:
+    """Raise an error for options of a fit that a cross-validation does not take."""
+    if (like := options.get("like")) is not None:
+        what = "folds have bins and terms of their own, and not those of like (--like)"
+        raise InputError(what, value=like, remedy="leave like out, or fit without folds")
+    if calibration := options.get("calibration"):
+        remedy = "fit without folds: the held-out figures are those of the calibrated model"
+        raise InputError("a cross-validated model is not calibrated", value=calibration, remedy=remedy)
 
 
 def fit_from_counts(
@@ -159,15 +158,15 @@ def fit_from_counts(
     >>> cd.fit_from_counts(path).fitted.counts.n_rows
     20
     """
-    from candide.monitoring.count_checks import check_counts, shorten_notes
+    from candide.monitoring.data_checks import check_counts, shorten_notes
     from candide.store.offline_counts import NAIVE_NOTE, read_counts
     from candide.validation.held_out import FitResult
 
     check_output(out, counts, is_own_file=is_model_file, force=force)
-    fitted, notes = read_counts(counts, target, **split_options(options, fit_from_counts, model="naive"))
+    fitted, notes = read_counts(counts, target, **_split_options(options, fit_from_counts, model="naive"))
     notes = [*notes, *shorten_notes(list(check_counts(fitted.counts))), NAIVE_NOTE]
     fitted = fitted.with_policy(policy)
-    save_model(fitted, out, force, counts, provenance)
+    _save_model(fitted, out, force, counts, provenance)
     return FitResult(fitted, [], notes)
 
 
@@ -189,7 +188,7 @@ def make_counting_query(
     from candide.store import offline_counts
 
     check_output(out, data, options.get("like"), is_own_file=offline_counts.is_counting_query, force=force)
-    kwargs = split_options(options, make_counting_query, *_PLAN_OPTIONS, "like")
+    kwargs = _split_options(options, make_counting_query, *_PLAN_OPTIONS, "like")
     query = offline_counts.make_counting_query(data, target, table=table, dialect=dialect, **kwargs)
     if out is not None:
         files.write_atomically(out, [f"{query}\n".encode()])
@@ -223,7 +222,7 @@ def check_data(data: Any, target: str, **options: Any) -> "CheckResult":
     """
     from candide.monitoring import data_checks
 
-    return data_checks.check_data(data, target, **split_options(options, check_data, *_PLAN_OPTIONS, "watch"))
+    return data_checks.check_data(data, target, **_split_options(options, check_data, *_PLAN_OPTIONS, "watch"))
 
 
 def cross_validate(
@@ -248,7 +247,8 @@ def cross_validate(
 
     With ``fold_by``, a column, rows of equal value are in the same fold, and the column is not a feature.
     ``at_precision`` or ``at_recall`` selects the threshold of the model of all rows, ``Validation.threshold``. Other
-    options are those of :func:`fit`. ``warn=False`` leaves notes to ``Validation.fit_result.notes``.
+    options are those of :func:`fit`, except ``calibration`` and ``like``. ``warn=False`` leaves notes to
+    ``Validation.fit_result.notes``.
 
     >>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
     >>> cross_validate(rows, "kind", model="naive", estimate="mle").total.accuracy
@@ -258,7 +258,8 @@ def cross_validate(
     from candide.decisions.thresholds import select_threshold
     from candide.validation import cross_validation
 
-    kwargs = split_options(options, cross_validate, *_PLAN_OPTIONS, "ignored", "watch", model=model)
+    _refuse_fit_options(options)
+    kwargs = _split_options(options, cross_validate, *_PLAN_OPTIONS, "ignored", "watch", model=model)
     how: dict[str, Any] = {"model": model, "folds": folds, "seed": seed, "fold_by": fold_by, "policy": policy}
     validation = cross_validation.cross_validate(data, target, **how, **kwargs)
     if at_precision is not None or at_recall is not None:
@@ -286,16 +287,19 @@ def compare_settings(
     >>> [(d.metric, round(d.mean, 2), d.is_significant) for d in comparison.differences if d.metric == "accuracy"]
     [('accuracy', -0.11, True)]
     """
-    from candide.validation import comparison
+    from candide.validation import cross_validation
 
     variants = dict[str, dict[str, Any]]()
     for name, keywords in settings.items():
         model = keywords.get("model", DEFAULT_MODEL)
         rest = {key: value for key, value in keywords.items() if key != "model"}
-        variants[name] = {"model": model, **split_options(rest, fit, "events", "drop", model=model)}
-        variants[name].pop("reading")  # one for all
-    kwargs = split_options(options, compare_settings, "fold_by", "weight", "watch")
-    return comparison.compare_settings(data, target, variants, folds=folds, seed=seed, **kwargs)
+        _refuse_fit_options(rest)
+        variants[name] = {"model": model, **_split_options(rest, None, "model", "events", "drop", model=model)}
+        if variants[name].pop("reading") != ReadOptions():
+            problem = f"{name}: settings that are compared read the data alike"
+            raise InputError(problem, value=name, remedy="pass options of reading, such as na, for all settings")
+    kwargs = _split_options(options, compare_settings, "fold_by", "weight", "watch")
+    return cross_validation.compare_settings(data, target, variants, folds=folds, seed=seed, **kwargs)
 
 
 def _build_estimator(fitted: "FittedModel", name: str = "this model") -> "Classifier":

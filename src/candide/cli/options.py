@@ -1,10 +1,4 @@
-"""Options that commands share. Those of settings and of reading come from the fields of their records.
-
->>> [option.opts[0] for option in options_from_fields(ReadOptions)][:3]
-['--na', '--delimiter', '--header']
->>> [option.opts[0] for option in options_from_fields(Settings)][:2]
-['--class-prior', '--estimate']
-"""
+"""Options that commands share. Those of settings and of reading come from the fields of their records."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, fields
@@ -16,7 +10,7 @@ from click import get_current_context
 
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
-from candide.model.settings import DEFAULT_MODEL, DEFAULT_SETTINGS, Settings, parse_class_prior
+from candide.model.settings import DEFAULT_MODEL, DEFAULT_SETTINGS, Settings, WeightedSettings, parse_class_prior
 
 if TYPE_CHECKING:
     from candide.model.policy import Policy
@@ -30,7 +24,7 @@ WEIGHT = click.option("--weight", metavar="COL", help="Column of row weights.")
 
 
 class EventOption(click.Option):
-    """Its help lists the event models, which are looked up when it is shown: most commands do not need them."""
+    """Its help lists the event models, which are imported only when it is shown."""
 
     @property
     def help(self) -> str:
@@ -53,29 +47,23 @@ def options_from_fields(record: type) -> list[click.Option]:
 
 def _option(field: Field) -> click.Option:
     metadata, switch = field.metadata, f"--{field.name.replace('_', '-')}"
-    if metadata["parse"] is bool:
+    choices, parse = metadata["choices"], metadata["parse"]
+    if parse is bool:
         return click.Option([f"{switch}/--no-{switch[2:]}"], default=field.default, help=metadata["help"])
-    kind: Any = click.Choice(metadata["choices"]) if metadata["choices"] else None
-    metavar = metadata["metavar"] or None
-    if kind is not None and len("|".join(kind.choices)) > _MAX_METAVAR_LENGTH:  # the help lists them, with more space
-        metavar = "NAME"
-    if metadata["parse"] is int:
-        kind, metavar = click.IntRange(metadata["least"]), "N"
+    kind: Any = click.Choice(choices) if choices else click.IntRange(metadata["least"]) if parse is int else None
+    is_long = len("|".join(choices or ())) > _MAX_METAVAR_LENGTH  # the help lists the choices, with more space
+    defaults = [getattr(settings, field.name, field.default) for settings in DEFAULT_SETTINGS.values()]
+    has_one_default = field.default is not None and all(default == field.default for default in defaults)
     return click.Option(
         [switch],
         default=field.default,
-        show_default=bool(metadata["choices"]) and _has_common_default(field),
+        show_default=has_one_default and (bool(choices) or parse is int),
         type=kind,
-        metavar=metavar,
+        metavar="N" if parse is int else "NAME" if is_long else metadata["metavar"] or None,
         multiple=metadata["repeated"],
         help=metadata["help"],
-        callback=None if kind else _parse_callback(metadata["parse"]),
+        callback=None if kind else _parse_callback(parse),
     )
-
-
-def _has_common_default(field: Field) -> bool:
-    defaults = [getattr(settings, field.name, field.default) for settings in DEFAULT_SETTINGS.values()]
-    return field.default is not None and all(default == field.default for default in defaults)
 
 
 def _parse_callback(parse: Callable[[str], Any]) -> Callable:
@@ -95,29 +83,27 @@ _PLANNING = [
     click.Option(["--weight"], metavar="COL", help="Column of row weights."),
 ]
 _SETTINGS, _READING = options_from_fields(Settings), options_from_fields(ReadOptions)
-_MODEL = click.Option(
-    ["--model"],
-    default=DEFAULT_MODEL,
-    show_default=True,
-    type=click.Choice(list(DEFAULT_SETTINGS)),
-    help="naive: one term per column, one pass; bayes: columns, pairs and more, with learned weights, two passes.",
-)
-_LEARNING = [_MODEL, *_PLANNING, *_SETTINGS]
+_WEIGHTED = [option for option in options_from_fields(WeightedSettings) if option.name != "calibration"]  # of fit alone
+_MODEL_HELP = "naive: one term per column, one pass; bayes: columns, pairs and more, with learned weights, two passes."
+_MODEL_KINDS = click.Choice(list(DEFAULT_SETTINGS))
+_MODEL = click.Option(["--model"], default=DEFAULT_MODEL, show_default=True, type=_MODEL_KINDS, help=_MODEL_HELP)
+_LEARNING = [_MODEL, *_PLANNING, *_SETTINGS, *_WEIGHTED]
 _FORCE = click.Option(["--force"], is_flag=True, help="Overwrite an input, or a file that Candide did not write.")
+
+
+def _number_option(name: str, metavar: str, text: str) -> click.Option:
+    return click.Option([name], type=float, metavar=metavar, help=text)
+
+
 _POLICY = [
     click.Option(["--costs"], metavar="FILE", type=MODEL, help="Predict the class of least expected cost; a CSV."),
-    click.Option(
-        ["--threshold"],
-        type=float,
-        metavar="P",
-        help="Predict the --positive class when its probability is at least P.",
-    ),
+    _number_option("--threshold", "P", "Predict the --positive class when its probability is at least P."),
     click.Option(
         ["--positive"], metavar="CLASS", help="Class the threshold applies to. Default: the second of two classes."
     ),
-    click.Option(["--abstain-below"], type=float, metavar="P", help="Abstain when every probability is below P."),
+    _number_option("--abstain-below", "P", "Abstain when every probability is below P."),
     click.Option(
-        ["--abstain-cost", "referral"],
+        ["--abstain-cost"],
         type=float,
         metavar="COST",
         help="Abstain when the expected cost of every class exceeds COST.",
@@ -125,10 +111,8 @@ _POLICY = [
 ]
 POLICY_NAMES = tuple(str(option.name) for option in _POLICY)
 _THRESHOLD_AIMS = [
-    click.Option(
-        ["--at-precision"], type=float, metavar="P", help="Select the threshold with this precision, by folds."
-    ),
-    click.Option(["--at-recall"], type=float, metavar="P", help="Select the threshold with this recall, by folds."),
+    _number_option("--at-precision", "P", "Select the threshold with this precision, by folds."),
+    _number_option("--at-recall", "P", "Select the threshold with this recall, by folds."),
 ]
 CLASS_PRIOR = click.option(
     "--class-prior",
@@ -139,9 +123,9 @@ CLASS_PRIOR = click.option(
 FOLD_BY = click.option(
     "--fold-by", metavar="COL", help="Keep rows with equal values of a column in one fold; it is then not a feature."
 )
-LEARNING_NAMES, READING_NAMES, DECISION_NAMES, SETTINGS_NAMES = (
+LEARNING_NAMES, READING_NAMES, DECISION_NAMES, SETTINGS_NAMES, WEIGHTED_NAMES = (
     [str(option.name) for option in options]
-    for options in (_LEARNING, _READING, [*_POLICY, *_THRESHOLD_AIMS], _SETTINGS)
+    for options in (_LEARNING, _READING, [*_POLICY, *_THRESHOLD_AIMS], _SETTINGS, _WEIGHTED)
 )
 
 
@@ -156,15 +140,8 @@ learning_options = partial(_add_options, options=_LEARNING)  # what is fitted, a
 policy_options = partial(_add_options, options=_POLICY)  # how probabilities become decisions
 policy_and_aim_options = partial(_add_options, options=[*_POLICY, *_THRESHOLD_AIMS])
 reading_options = partial(_add_options, options=_READING)  # how a source is read
-several_models_options = partial(
-    _add_options,
-    options=[
-        click.Option(
-            ["--model"], multiple=True, type=click.Choice(list(DEFAULT_SETTINGS)), help="Model to compare (repeatable)."
-        ),
-        *_LEARNING[1:],
-    ],
-)
+_SEVERAL_MODELS = click.Option(["--model"], multiple=True, type=_MODEL_KINDS, help="Model to compare (repeatable).")
+several_models_options = partial(_add_options, options=[_SEVERAL_MODELS, *_LEARNING[1:]])
 
 
 def reading_options_except(*names: str) -> Callable:
@@ -200,7 +177,8 @@ def parse_policy(options: dict[str, Any], class_prior: Any = None) -> "tuple[Pol
 
 def parse_learning_options(options: dict[str, Any], data: str | None) -> dict[str, Any]:
     """The keywords of a fit: the model, and of its settings those that were typed."""
-    source, settings = get_current_context().get_parameter_source, {name: options.pop(name) for name in SETTINGS_NAMES}
+    source = get_current_context().get_parameter_source
+    settings = {name: options.pop(name) for name in (*SETTINGS_NAMES, *WEIGHTED_NAMES)}
     typed = {name: value for name, value in settings.items() if source(name).name == "COMMANDLINE"}  # type: ignore[union-attr]
     return {"model": options.pop("model"), **typed, **parse_planning_options(options, data)}
 

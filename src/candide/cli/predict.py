@@ -8,40 +8,26 @@ from typing import Any
 import rich_click as click
 
 from candide import files
-from candide.cli.group import cli, show_result
-from candide.cli.options import (
-    AS_JSON,
-    CLASS_PRIOR,
-    MODEL,
-    output_option,
-    parse_policy,
-    policy_options,
-    reading_options,
-)
+from candide.cli import options as shared
+from candide.cli.group import cli, show_progress, show_result
 from candide.errors import InputError
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
+@click.argument("model", type=shared.MODEL)
 @click.argument("data", required=False)
 @click.option("--text", metavar="TEXT", help="Score this one document instead of DATA, and list its strongest words.")
-@output_option("OUT", "Write a .parquet, .csv, .tsv or .jsonl file. Default: the terminal.")
+@shared.output_option("OUT", "Write a .parquet, .csv, .tsv or .jsonl file. Default: the terminal.")
 @click.option("--keep", multiple=True, metavar="COL", help="Pass an input column through (repeatable; 'all' for all).")
 @click.option(
     "--intervals", type=float, metavar="LEVEL", help="Add credible intervals of this level, such as .95 (naive Bayes)."
 )
-@policy_options
-@CLASS_PRIOR
-@reading_options
-@AS_JSON
+@shared.policy_options
+@shared.CLASS_PRIOR
+@shared.reading_options
+@shared.AS_JSON
 def predict(
-    model: str,
-    data: str | None,
-    text: str | None,
-    output: str | None,
-    class_prior: Any,
-    as_json: bool,
-    **options: Any,
+    model: str, data: str | None, text: str | None, output: str | None, class_prior: Any, as_json: bool, **options: Any
 ) -> None:
     """Score a table: the prediction, the probability of each class, and log p(x) of every row.
 
@@ -51,9 +37,9 @@ def predict(
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
-    from candide import api
+    from candide.api import models as api
 
-    policy, _ = parse_policy(options, class_prior)
+    policy, _ = shared.parse_policy(options, class_prior)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
     if text is not None:
@@ -64,7 +50,6 @@ def predict(
 
 def _show_scored(predict: Any, output: str | None, as_json: bool) -> None:
     """Write the scored table to a file or a pipe, or print its first rows."""
-    from candide.cli.progress import show_progress
     from candide.report import summary
 
     if output is None and not as_json and not sys.stdout.isatty():  # a pipe: for another program
@@ -87,7 +72,7 @@ def _show_scored(predict: Any, output: str | None, as_json: bool) -> None:
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
+@click.argument("model", type=shared.MODEL)
 @click.argument("data")
 @click.option(
     "--row",
@@ -104,8 +89,8 @@ def _show_scored(predict: Any, output: str | None, as_json: bool) -> None:
     show_default=True,
     help="Show joint terms as they are, or divide each among its columns that are not missing.",
 )
-@reading_options
-@AS_JSON
+@shared.reading_options
+@shared.AS_JSON
 def explain(model: str, data: str, rows: tuple[str, ...], by: str, as_json: bool, **options: Any) -> None:
     """Explain predictions: the contribution of each term to the log-odds against the runner-up.
 
@@ -113,21 +98,15 @@ def explain(model: str, data: str, rows: tuple[str, ...], by: str, as_json: bool
 
     Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
     """
-    from candide import api
+    from candide.api import models as api
     from candide.report import summary
 
-    ranges = [_parse_range(text) for row in rows or ["1"] for text in row.split(",")]
+    ranges = []
+    for text in ",".join(rows or ["1"]).split(","):
+        first, dash, last = text.partition("-")
+        if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)):
+            remedy = "pass a number, such as 7, or a range, such as 3-9"
+            raise InputError(f"--row {text!r} is not a valid row", value=text, remedy=remedy)
+        ranges.append((int(first), int(last or first)))
     for explained in api.explain_rows(model, data, ranges, by=by, **options):
-        show_result(summary.summarize_decision(*explained), as_json)
-
-
-def _parse_range(text: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    if not (first.strip().isdecimal() and (last.strip().isdecimal() or not dash)):
-        remedy = "pass a number, such as 7, or a range, such as 3-9"
-        raise InputError(f"--row {text!r} is not a valid row", value=text, remedy=remedy)
-    ends = int(first), int(last or first)
-    if not 1 <= ends[0] <= ends[1]:
-        remedy = "rows are counted from 1, and a range goes up"
-        raise InputError(f"--row {text!r} is not a valid row", value=text, remedy=remedy)
-    return ends
+        show_result(summary.DecisionSummary(*explained), as_json)

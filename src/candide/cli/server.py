@@ -41,20 +41,7 @@ from candide.errors import InputError, MissingLibraryError
 @click.option("--name", metavar="NAME", help="Name of the model in paths. Default: that of its file.")
 @click.option("--quiet", is_flag=True, help="Do not log requests.")
 def serve(
-    model: str,
-    host: str,
-    port: int,
-    token: str | None,
-    private: bool,
-    public: bool,
-    learn: str | None,
-    target: str | None,
-    allow_new_classes: bool,
-    window: str | None,
-    half_life: str | None,
-    peers: tuple[str, ...],
-    name: str | None,
-    quiet: bool,
+    model: str, host: str, port: int, token: str | None, public: bool, name: str | None, quiet: bool, **options: Any
 ) -> None:
     """Serve a model over HTTP: predict and explain rows as JSON, CSV or Arrow, also with MLflow and Triton clients.
 
@@ -65,7 +52,7 @@ def serve(
     Examples: `candide serve adult.candide`, `CANDIDE_TOKEN=... candide serve adult.candide --host 0.0.0.0 --port 80`,
     `candide serve adult.candide --learn adult.db --window 30d`
     """
-    from candide.store.models import load_fitted
+    from candide.store.file import load_fitted
 
     try:
         from candide.serve import app
@@ -74,18 +61,19 @@ def serve(
         remedy = "pip install 'candide[serve]'"
         raise MissingLibraryError(f"serving a model needs {error.name}", remedy=remedy) from None
     check_host(host, token is not None, public)
-    if private and token is None:
+    if options["private"] and token is None:
         raise InputError("--private needs a token", remedy="pass --token (or CANDIDE_TOKEN)")
-    if learn is None and ((target and not peers) or window or half_life or allow_new_classes):
+    journal, target, peers = options.pop("learn"), options["target"], options["peers"]
+    needs_journal = [target and not peers, *(options[key] for key in ("window", "half_life", "allow_new_classes"))]
+    if journal is None and any(needs_journal):
         raise InputError("these options need --learn", remedy="name the file to store learned rows: --learn state.db")
     fitted = load_fitted(model)
-    keywords: dict[str, Any] = {"journal_path": learn, "target": target, "allow_new_classes": allow_new_classes}
-    keywords |= {"private": private, "peers": peers, "log": None if quiet else log_to_stderr}
-    durations = {"window": window, "half_life": half_life}
-    keywords |= {name: None if text is None else parse_duration(text) for name, text in durations.items()}
-    with open_socket(host, port) as listening:
-        served = app(fitted, name=name or Path(model).stem, token=token, **keywords)
-        run(served, listening, host, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
+    for key in ("window", "half_life"):
+        options[key] = None if options[key] is None else parse_duration(options[key])
+    options |= {"journal_path": journal, "log": None if quiet else log_to_stderr}
+    with open_socket(host, port) as bound:
+        served = app(fitted, name=name or Path(model).stem, token=token, **options)
+        run(served, bound, host, lambda address: click.echo(f"serving {model} at {address}/docs", err=True))
 
 
 @cli.command("export-state")
@@ -107,9 +95,9 @@ def export_state(state: str, output: str, force: bool, target: str | None, subtr
     """
     from candide import files, store
     from candide.report import summary
-    from candide.serve import learned_state as states
-    from candide.serve.journal import Journal
-    from candide.store.models import load_fitted
+    from candide.serve.journal import Clock, Journal
+    from candide.serve.learned_state import replay_journal
+    from candide.store.file import load_fitted
 
     if not os.path.isfile(state):
         raise InputError(f"{state} does not exist", value=state, remedy="name the file of --learn")
@@ -118,8 +106,8 @@ def export_state(state: str, output: str, force: bool, target: str | None, subtr
     try:
         if journal.is_new:
             raise InputError(f"{state} has no learned rows", value=state)
-        learned = states.replay_journal(journal, target)
-        now = states.Clock(journal.latest_time(), learned.decay.half_life)()
+        learned = replay_journal(journal, target)
+        now = Clock(journal.latest_time(), learned.decay.half_life)()
     finally:
         journal.close()
     fitted = (learned if subtract is None else learned.without_base(load_fitted(subtract))).model_at(now)
@@ -131,11 +119,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration.
-
-    >>> parse_duration("90m"), parse_duration("1.5d")
-    (5400.0, 129600.0)
-    """
+    """The seconds of a duration, such as 90m."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
     if not match or not float(match[1]):
         raise InputError(f"{text!r} is not a valid duration", value=text, remedy="pass such as 30d, 12h or 90m")

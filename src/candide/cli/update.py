@@ -1,10 +1,12 @@
 """Commands that change models: update, forget, merge, reweight and adapt."""
 
+from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, show_result
+from candide.cli.group import cli, show_progress, show_result
 from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
 
 _WAIT = click.option(
@@ -14,12 +16,20 @@ _WAIT = click.option(
     metavar="SECONDS",
     help="Seconds to wait for another process that is changing the model.",
 )
+
+
+def _combine(*decorators: Callable) -> Callable:
+    """One decorator for several, the first outermost."""
+    return lambda command: reduce(lambda inner, decorator: decorator(inner), reversed(decorators), command)
+
+
+_MODEL_AND_DATA = _combine(click.argument("model", type=MODEL), click.argument("data"))
 _CHANGED_OUTPUT = output_option("FILE", "Write the changed model here. Default: replace MODEL.")
+_COUNTING = _combine(TARGET, WEIGHT, _WAIT, reading_options, AS_JSON)
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
-@click.argument("data")
+@_MODEL_AND_DATA
 @_CHANGED_OUTPUT
 @click.option(
     "--scale",
@@ -28,11 +38,7 @@ _CHANGED_OUTPUT = output_option("FILE", "Write the changed model here. Default: 
     metavar="FACTOR",
     help="Multiply the earlier counts: 0.99 forgets one percent of them.",
 )
-@TARGET
-@WEIGHT
-@_WAIT
-@reading_options
-@AS_JSON
+@_COUNTING
 def update(model: str, data: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Count more rows into a model. New classes and levels may appear at any time; a note names a new class.
 
@@ -40,8 +46,7 @@ def update(model: str, data: str, output: str | None, as_json: bool, **options: 
 
     Example: `candide update shop.candide monday.csv -o shop_monday.candide`
     """
-    from candide import api
-    from candide.cli.progress import show_progress
+    from candide.api import models as api
     from candide.report import summary
 
     change = api.update_model(model, data, output, watch=show_progress(not as_json), **options)
@@ -49,14 +54,9 @@ def update(model: str, data: str, output: str | None, as_json: bool, **options: 
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
-@click.argument("data")
+@_MODEL_AND_DATA
 @_CHANGED_OUTPUT
-@TARGET
-@WEIGHT
-@_WAIT
-@reading_options
-@AS_JSON
+@_COUNTING
 def forget(model: str, data: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Subtract rows that were counted earlier from a model, as if they had never been seen.
 
@@ -69,8 +69,7 @@ def forget(model: str, data: str, output: str | None, as_json: bool, **options: 
 
     Example: `candide forget shop.candide customer_4711.csv -o shop_without.candide`
     """
-    from candide import api
-    from candide.cli.progress import show_progress
+    from candide.api import models as api
     from candide.report import summary
 
     change = api.forget_rows(model, data, output, watch=show_progress(not as_json), **options)
@@ -97,7 +96,7 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
 
     Example: `candide merge north.candide south.candide west.candide -o all.candide`
     """
-    from candide import api
+    from candide.api import models as api
     from candide.report import summary
 
     merged = api.merge_models(models, output, detail=detail, force=force)
@@ -105,19 +104,14 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
-@click.argument("data")
+@_MODEL_AND_DATA
 @_CHANGED_OUTPUT
 @click.option("--rows-are-new", is_flag=True, help="The model has counted none of these rows, so none is left out.")
 @click.option(
     "--sample-rows", default=20_000, show_default=True, type=click.IntRange(1), metavar="N", help="Rows used, at most."
 )
 @click.option("--seed", default=0, show_default=True, help="Seed for drawing these rows.")
-@TARGET
-@WEIGHT
-@_WAIT
-@reading_options
-@AS_JSON
+@_COUNTING
 def reweight(model: str, data: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Learn the weights of a model's terms again, from rows that it has counted.
 
@@ -127,8 +121,7 @@ def reweight(model: str, data: str, output: str | None, as_json: bool, **options
 
     Example: `candide reweight all.candide north.csv`
     """
-    from candide import api
-    from candide.cli.progress import show_progress
+    from candide.api import models as api
     from candide.report import summary
 
     change = api.reweight_model(model, data, output, watch=show_progress(not as_json), **options)
@@ -136,20 +129,18 @@ def reweight(model: str, data: str, output: str | None, as_json: bool, **options
 
 
 @cli.command()
-@click.argument("model", type=MODEL)
-@click.argument("data")
+@_MODEL_AND_DATA
 @output_option("MODEL", "Write the adapted model to this file. Default: print the class proportions only.")
 @reading_options
 @AS_JSON
 def adapt(model: str, data: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Re-estimate the class prior from unlabelled rows (Saerens et al. 2002).
 
-    This is valid where classes are more or less frequent than before but look the same: check with `candide drift`.
+    This is valid if classes are more or less frequent than before and otherwise the same: check with `candide drift`.
 
     Example: `candide adapt adult.candide new.csv -o adapted.candide`
     """
-    from candide import api
-    from candide.cli.progress import show_progress
+    from candide.api import models as api
     from candide.report import summary
 
     adapted = api.adapt_prior(model, data, output, watch=show_progress(not as_json), **options)

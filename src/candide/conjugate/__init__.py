@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from candide.registry import import_submodule
 
 if TYPE_CHECKING:
-    from candide.conjugate import dirichlet, leave_one_out, normal, pooled, shrinkage
+    from candide.conjugate import dirichlet, normal
 
-__all__ = ["dirichlet", "leave_one_out", "normal", "pooled", "shrinkage"]
+__all__ = ["dirichlet", "normal"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Conjugate algebra of the normal family: means of their own in every cell, variances that groups of cells share.
+"""Conjugate algebra of the normal family: a mean in every cell, variances that groups of cells share.
 
 A cell is a (class, feature). Its mean has the prior Normal(mean, variance / kappa); the variance of its group has
 InverseGamma(a, b). After the data, with the pooled scatter of the group,
@@ -6,12 +6,6 @@ InverseGamma(a, b). After the data, with the pooled scatter of the group,
     kappa_n = kappa + n        a_n = a + n_group / 2        b_n = b + scatter_group / 2
 
 The last two axes are (class, feature). Axes before them, such as one tally for each row left out, are carried along.
-
->>> one = Moments(np.array([[4.0]]), np.array([[2.0]]), np.array([[6.0]]))
->>> prior = NormalPrior(np.zeros(1), 1.0, np.array([[1.0]]), np.array([[1.0]]))
->>> after = posterior(one, prior, VarianceGroups("diagonal", np.array([False])))
->>> after.kappa.item(), after.mean.item(), after.a.item(), after.b.item()
-(5.0, 1.6, 3.0, 5.6)
 """
 
 from dataclasses import dataclass
@@ -53,9 +47,6 @@ class VarianceGroups:
             return np.where(self.flat, cells, cells[..., at : at + 1])
         return cells
 
-    def mean(self, cells: Floats) -> Floats:
-        return self.total(cells) / self.total(np.ones(cells.shape))
-
 
 @dataclass(frozen=True, eq=False)
 class NormalPrior:
@@ -63,10 +54,6 @@ class NormalPrior:
     kappa: float
     a: Floats  # (class, feature) of the cell's group, as b
     b: Floats
-
-    @property
-    def improper(self) -> NDArray[np.bool_]:
-        return (self.a <= 0) | (self.b <= 0) | (self.kappa <= 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +93,6 @@ def default_variance(tally: Moments, pooled: Moments) -> Floats:
     """(1, feature) the variance within classes, to which that of all rows adds one more row.
 
     So it is never 0 where values differ: not where each class has a single value, nor where each has but one row.
-
-    >>> of_two = Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [10.0]]), np.array([[6.0], [6.0]]))
-    >>> default_variance(of_two, of_two.pool()).item()  # (6 + 6 + 26.5) / (8 - 2 + 1), where all rows vary by 26.5
-    5.5
     """
     within, classes = tally.m2.sum(axis=-2, keepdims=True), (tally.n > 0).sum(axis=-2, keepdims=True)
     return (within + divide_or_zero(pooled.m2, pooled.n)) / (np.maximum(pooled.n - classes, 0.0) + 1.0)
@@ -123,11 +106,11 @@ def normal_prior(prior: Prior | None, evened: Moments, groups: VarianceGroups) -
         # 1 / variance, and flat, in all means and the variance of a group.
         a = -means / 2 if isinstance(prior, Jeffreys) else -1.0 - means / 2
         return NormalPrior(pooled.mean, 0.0, a, np.zeros(shape))
-    known = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
-    mean = pooled.mean if known.mean is None else np.full_like(pooled.mean, known.mean)
-    usual = groups.mean(np.broadcast_to(default_variance(evened, pooled), shape))
-    b = (known.a - 1.0) * usual if known.b is None else np.full(shape, known.b)
-    return NormalPrior(mean, known.kappa, np.full(shape, known.a), b)
+    nig = prior if isinstance(prior, NormalInverseGamma) else NormalInverseGamma()
+    mean = pooled.mean if nig.mean is None else np.full_like(pooled.mean, nig.mean)
+    usual = groups.total(np.broadcast_to(default_variance(evened, pooled), shape)) / means
+    b = (nig.a - 1.0) * usual if nig.b is None else np.full(shape, nig.b)
+    return NormalPrior(mean, nig.kappa, np.full(shape, nig.a), b)
 
 
 def posterior(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> NormalPosterior:
@@ -140,24 +123,17 @@ def posterior(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> Nor
     return NormalPosterior(mean, kappa, a, b, scatter)
 
 
-def normal_evidence(tally: Moments, prior: NormalPrior, groups: VarianceGroups) -> Floats:
-    """(class, feature) log marginal likelihood; the part of a shared variance is shared out by the weights n."""
+def normal_evidence(tally: Moments, prior: NormalPrior, groups: VarianceGroups, variance: float | None) -> Floats:
+    """(class, feature) log marginal likelihood, with a known ``variance`` where one is given.
+
+    The part of an unknown variance that cells share is divided by the weights n.
+    """
     after = posterior(tally, prior, groups)
+    # What is left of the mean once it is integrated out.
+    of_mean = -0.5 * tally.n * np.log(2 * np.pi) - 0.5 * np.log1p(tally.n / prior.kappa)
+    if variance is not None:
+        return of_mean - tally.n / 2 * np.log(variance) - after.scatter / (2 * variance)
     n = groups.total(tally.n)
-    variance_part = (
-        numerics.log_rising_factorial(prior.a, n / 2)
-        - prior.a * np.log1p((after.b - prior.b) / prior.b)
-        - n / 2 * np.log(after.b)
-    )
-    return mean_evidence(tally, prior) + variance_part * divide_or_zero(tally.n, n)
-
-
-def known_variance_evidence(tally: Moments, prior: NormalPrior, groups: VarianceGroups, variance: float) -> Floats:
-    """(class, feature) log marginal likelihood where only the mean is unknown."""
-    scatter = posterior(tally, prior, groups).scatter
-    return mean_evidence(tally, prior) - tally.n / 2 * np.log(variance) - scatter / (2 * variance)
-
-
-def mean_evidence(tally: Moments, prior: NormalPrior) -> Floats:
-    """The part of the evidence that is left of the mean once it is integrated out."""
-    return -0.5 * tally.n * np.log(2 * np.pi) - 0.5 * np.log1p(tally.n / prior.kappa)
+    shrunk = prior.a * np.log1p((after.b - prior.b) / prior.b)
+    of_variance = numerics.log_rising_factorial(prior.a, n / 2) - shrunk - n / 2 * np.log(after.b)
+    return of_mean + of_variance * divide_or_zero(tally.n, n)

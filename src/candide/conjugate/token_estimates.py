@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from candide import numerics
 from candide.data.blocks import Codes, Floats
 from candide.data.documents import Documents
-from candide.distributions.documents import TokenCells
-from candide.distributions.polya_documents import PolyaDocuments
+from candide.distributions.documents import PolyaDocuments, TokenCells
 from candide.distributions.token_scores import TokenScores
 from candide.encoding.tokens import BINARY, Tokens, token_rows
-from candide.kernels.text_reference import occurrence_weights
+from candide.kernels.text import occurrence_weights
 from candide.tally import TokenCounts
 from candide.tally.token_counts import sum_by_index
 
@@ -41,10 +39,6 @@ class WeightedTokenCounts:
         """(cells) weighted occurrences."""
         return self.tally.total if self.factor is None else self.tally.total * self.factor[self.tally.word]
 
-    def sum_by_class(self, values: Floats) -> Floats:
-        """(class,) sums over the cells of each class."""
-        return self.tally.sum_by_class(values)
-
     def sum_by_token(self, values: Floats) -> Floats:
         """(token,) sums over the cells of each token."""
         return sum_by_index(self.tally.word, values, self.tally.n_tokens)
@@ -63,26 +57,7 @@ class WeightedTokenCounts:
     def mean_length(self) -> int:
         """Tokens in a document, averaged over all classes."""
         mean = float(self.tally.length.sum() / max(self.tally.n.sum(), 1e-300))
-        return max(1, round(min(mean, 1e9)))  # tiny row weights make documents look longer
-
-
-def frequent_mask(
-    tally: TokenCounts, min_count: float, min_share: float, max_share: float, min_documents: float | Floats
-) -> NDArray[np.bool_]:
-    """(token,) which tokens occur often enough, and in neither too few nor too many of the documents.
-
-    ``min_documents`` may be one number, or one for each token.
-    """
-    pooled, n = tally.pool(), max(float(tally.n.sum()), 1e-300)
-    share = pooled.documents / n
-    rounding = 1e-9  # a share that equals the limit is within it
-    is_frequent = (pooled.total >= min_count) & (pooled.documents >= min_documents * (1 - rounding))
-    return is_frequent & (share >= min_share - rounding) & (share <= max_share + rounding)
-
-
-def inverse_document_frequency(tally: TokenCounts) -> Floats:
-    """(token,) 1 + log((1 + documents) / (1 + documents with the token)), as in scikit-learn."""
-    return 1.0 + np.log1p(tally.n.sum()) - np.log1p(tally.pool().documents)
+        return max(1, round(min(mean, 1e9)))  # tiny row weights make documents seem longer
 
 
 def split_by_sign(tally: TokenCounts) -> TokenCounts:
@@ -93,14 +68,14 @@ def split_by_sign(tally: TokenCounts) -> TokenCounts:
     word = (tally.word + np.where(tally.total < 0, v, 0)).astype(np.int32)
     starts = np.arange(0, 10 * v + 1, 5, dtype=np.int64)
     cells = tally.classes, word, np.abs(tally.total), tally.documents
-    both = TokenCounts(tally.n, tally.length, letters, starts, *cells)
-    return both.select_tokens(np.bincount(word, minlength=2 * v) > 0)
+    signed = TokenCounts(tally.n, tally.length, letters, starts, *cells)
+    return signed.select_tokens(np.bincount(word, minlength=2 * v) > 0)
 
 
 def multinomial_scores(counts: WeightedTokenCounts, alpha: float) -> TokenScores:
     """log (n + alpha) / (N + alpha V); without alpha a token that is unseen in a class is impossible there."""
     n = counts.total
-    norm = numerics.log_or_minus_inf(counts.sum_by_class(n) + alpha * max(counts.n_tokens, 1))
+    norm = numerics.log_or_minus_inf(counts.tally.sum_by_class(n) + alpha * max(counts.n_tokens, 1))
     common: dict[str, Any] = {"count_mode": counts.tokens.count_mode, "unit": counts.factor}
     common["mean_length"] = counts.mean_length if counts.factor is None else 0
     factor = 1.0 if counts.factor is None else counts.factor[counts.tally.word]
@@ -125,12 +100,12 @@ def held_out_multinomial_scores(
     known = others > 1e-9 * np.maximum(w[row], 1.0)
     removed, length = w * sum_by_index(row, x, len(y)), sum_by_index(row, x * known, len(y))
     size = alpha * np.maximum(counts.n_tokens - sum_by_index(row, ~known * 1.0, len(y)), 1.0)
-    totals = np.tile(counts.sum_by_class(counts.total), (len(y), 1))
+    totals = np.tile(counts.tally.sum_by_class(counts.total), (len(y), 1))
     totals[np.arange(len(y)), y] -= removed
     out = length[:, None] * (np.log(alpha) - np.log(np.maximum(totals, 0.0) + size[:, None]))
     at, owner = n.find_cells(token)
-    cell, own = n.value[at], n.column[at] == y[row[owner]]
-    cell = np.maximum(cell - np.where(own, (w[row] * x)[owner], 0.0), 0.0)
+    is_own_class = n.column[at] == y[row[owner]]
+    cell = np.maximum(n.value[at] - np.where(is_own_class, (w[row] * x)[owner], 0.0), 0.0)
     scores = (x * known)[owner] * np.log1p(cell / alpha)
     return out + sum_by_index(row[owner] * k + n.column[at], scores, len(y) * k).reshape(-1, k)
 
@@ -139,13 +114,13 @@ def complement_scores(counts: WeightedTokenCounts, alpha: float, norm: bool) -> 
     """Minus the log-probability of a token outside the class (Rennie et al., 2003)."""
     n = counts.total
     everywhere = counts.sum_by_token(n)
-    outside = np.sort(everywhere).sum() - counts.sum_by_class(n) + alpha * max(counts.n_tokens, 1)
+    outside = np.sort(everywhere).sum() - counts.tally.sum_by_class(n) + alpha * max(counts.n_tokens, 1)
     base = -np.log(everywhere + alpha)
     around = everywhere[counts.tally.word]
     delta = np.log(around + alpha) - np.log(np.maximum(around - n, 0.0) + alpha)
     shared, scale = np.log(outside), np.ones(counts.tally.n_classes)
     if norm:
-        spread = np.sort(base).sum() + counts.n_tokens * shared + counts.sum_by_class(delta)
+        spread = np.sort(base).sum() + counts.n_tokens * shared + counts.tally.sum_by_class(delta)
         scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread != 0)
         shared, delta = shared * scale, delta * scale[counts.tally.class_of_cell]
     unit = counts.factor
@@ -163,14 +138,14 @@ def bernoulli_scores(counts: WeightedTokenCounts, alpha: float) -> TokenScores:
     never = np.log(n + alpha) - np.log(n + 2 * alpha)
     shared = np.log(alpha) - np.log(n + alpha)  # log-odds of a token unseen in the class
     odds = np.log(have + alpha) - np.log(np.maximum(n[mine] - have, 0.0) + alpha)
-    constant = counts.n_tokens * never + counts.sum_by_class(no - never[mine])
+    constant = counts.n_tokens * never + counts.tally.sum_by_class(no - never[mine])
     return TokenScores(counts.tokens, counts.to_cells(odds - shared[mine]), shared, BINARY, constant=constant)
 
 
 def polya_distribution(counts: WeightedTokenCounts, alpha: float) -> PolyaDocuments:
     """Tokens share a concentration by their document counts; a class whose tokens repeat much has a small one."""
     tally, have = counts.tally, counts.tally.documents
-    distinct = counts.sum_by_class(have)
+    distinct = counts.tally.sum_by_class(have)
     s = np.array([fit_concentration(*sizes) for sizes in zip(distinct, tally.n[:, 0], tally.length[:, 0], strict=True)])
     each = s / (distinct + alpha * max(counts.n_tokens, 1))
     cells = counts.to_cells(each[tally.class_of_cell] * (have + alpha))
@@ -203,8 +178,8 @@ def fit_concentration(n_distinct: float, n: float, length: float) -> float:
 def multinomial_evidence(counts: WeightedTokenCounts, alpha: float) -> Floats:
     """(class, 1) log marginal likelihood of the tokens of all documents of a class, one after another."""
     n = counts.total
-    each = counts.sum_by_class(numerics.log_rising_factorial(np.full_like(n, alpha), n))
-    return (each - numerics.log_rising_factorial(alpha * counts.n_tokens, counts.sum_by_class(n)))[:, None]
+    each = counts.tally.sum_by_class(numerics.log_rising_factorial(np.full_like(n, alpha), n))
+    return (each - numerics.log_rising_factorial(alpha * counts.n_tokens, counts.tally.sum_by_class(n)))[:, None]
 
 
 def bernoulli_evidence(counts: WeightedTokenCounts, alpha: float) -> Floats:
@@ -215,13 +190,4 @@ def bernoulli_evidence(counts: WeightedTokenCounts, alpha: float) -> Floats:
     cells = present + numerics.log_rising_factorial(np.full_like(rest, alpha), rest)
     never = numerics.log_rising_factorial(np.full_like(n, alpha), n)
     both = counts.n_tokens * numerics.log_rising_factorial(np.full_like(n, 2 * alpha), n)
-    return (counts.n_tokens * never + counts.sum_by_class(cells - never[mine]) - both)[:, None]
-
-
-def token_log_odds(counts: WeightedTokenCounts, c: int, alpha: float) -> Floats:
-    """(token,) log of its probability in a class over that in all others, ``alpha`` added to every count."""
-    n, mine = counts.total, counts.tally.class_of_cell == c
-    inside = np.bincount(counts.tally.word[mine], n[mine], counts.tally.n_tokens)
-    outside = np.maximum(counts.sum_by_token(n) - inside, 0.0)
-    size = alpha * counts.n_tokens
-    return np.log(inside + alpha) - np.log(inside.sum() + size) - np.log(outside + alpha) + np.log(outside.sum() + size)
+    return (counts.n_tokens * never + counts.tally.sum_by_class(cells - never[mine]) - both)[:, None]

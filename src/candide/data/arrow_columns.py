@@ -1,13 +1,6 @@
-"""Objects: a column of Python values in the type that its values share, the same for every source.
+"""Columns of Arrow and of Python objects, in the type that their values share, the same for every source.
 
 Dates, times of day and durations are held as Arrow holds them. Text among other values makes all of them text.
-
->>> to_typed_column(np.array([dt.date(2024, 2, 29), None, dt.datetime(2024, 3, 1, 12)], object)).type
-TimestampType(timestamp[us])
->>> to_typed_column(np.array([1, "a", True, None], object)).tolist()
-['1', 'a', 'true', None]
->>> as_arrow(np.array([2**64, None], object)).to_pylist()
-[Decimal('18446744073709551616'), None]
 """
 
 import datetime as dt
@@ -19,14 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.value_identity import format_plain_value, to_plain_value, to_timestamp
+from candide.data.text_formats import format_plain_value, to_plain_value, to_timestamp
 from candide.errors import InputError, InputTypeError
 
 _TIMES = dt.date | dt.time | dt.timedelta | np.datetime64 | np.timedelta64
-_VALUES = {str, int, float, bool, dt.date, dt.datetime, dt.time, dt.timedelta}
+_PLAIN_TYPES = {str, int, float, bool, dt.date, dt.datetime, dt.time, dt.timedelta}
 _MAX_DECIMAL_DIGITS = 38  # of the widest decimal
 _DATE_TYPE = re.compile("date|timestamp")  # names of types of Arrow, numpy and narwhals
 _TIME_TYPE = re.compile("time(32|64|$)|duration|timedelta|month_day")
+_FLATTEN = "give each column one name: frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
+_REAL = "pass real numbers, such as the real and imaginary parts or the modulus"
 
 
 def is_arrow(column: Any) -> bool:
@@ -35,7 +30,7 @@ def is_arrow(column: Any) -> bool:
 
 
 def is_absent(value: Any) -> bool:
-    """None, NaN, NaT and pandas' NA: whatever is not equal to itself or cannot be compared. An array is not absent."""
+    """Whether a value is None, NaN, NaT or pandas' NA: not equal to itself, or not comparable. An array is not."""
     if value is None:
         return True
     try:
@@ -46,12 +41,46 @@ def is_absent(value: Any) -> bool:
         return False
 
 
+def as_column(values: Any) -> Any:
+    """A column as an ndarray or an Arrow array, whatever array, series or iterable it comes as."""
+    if isinstance(values, np.ndarray):
+        return values.astype(object) if values.dtype.kind == "T" else values  # StringDType
+    if is_arrow(values):
+        return values
+    if hasattr(values, "to_arrow"):  # a polars series
+        return values.to_arrow()
+    if not hasattr(values, "to_numpy"):
+        return np.fromiter(values, object)
+    if hasattr(values, "dtype") and not isinstance(values.dtype, np.dtype):  # pandas' own types: numpy would round them
+        import pyarrow as pa
+
+        try:
+            return pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):
+            pass
+    return values.to_numpy()
+
+
+def intervals_to_durations(column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array([None if v is None else to_plain_value(v) for v in column.to_pylist()], pa.duration("us"))
+
+
 def to_plain_type(column: Any) -> Any:
-    """The same values in a type that is known everywhere: half floats, views, runs and wide decimals are not."""
+    """The same values in a type that every source knows: half floats, views, runs and wide decimals are converted.
+
+    Intervals of pandas become their text.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = column.type
+    if has_intervals(kind):
+        if pa.types.is_dictionary(kind):
+            coded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+            return pa.DictionaryArray.from_arrays(coded.indices, to_plain_type(coded.dictionary))
+        return pa.array([None if is_absent(value) else str(value) for value in column.to_pandas()], pa.string())
     if isinstance(kind, pa.BaseExtensionType):
         if str(kind) == "extension<arrow.uuid>":
             return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
@@ -60,26 +89,45 @@ def to_plain_type(column: Any) -> Any:
         return to_plain_type(stored if isinstance(column, pa.ChunkedArray) else stored.combine_chunks())
     if pa.types.is_run_end_encoded(kind):
         return to_plain_type(pc.run_end_decode(column))
-    other = _plain_types().get(kind.id)
-    return column if other is None else column.cast(other)
-
-
-def _plain_types() -> dict[int, Any]:
-    import pyarrow as pa
-
-    return {
+    plain_types = {
         pa.float16().id: pa.float32(),
         pa.string_view().id: pa.large_string(),
         pa.binary_view().id: pa.large_binary(),
         pa.decimal256(1).id: pa.float64(),
     }
+    return column.cast(plain_types[kind.id]) if kind.id in plain_types else column
 
 
 def to_plain_types(table: Any) -> Any:
-    """The same of every column of a table."""
     import pyarrow as pa
 
     return pa.table([to_plain_type(column) for column in table.columns], table.column_names)
+
+
+def has_intervals(arrow_type: Any) -> bool:
+    """Whether values of a type are intervals of pandas."""
+    return str(value_type(arrow_type)).startswith("extension<pandas.interval")
+
+
+def to_plain_frame(frame: Any) -> Any:
+    """A frame whose sparse columns of pandas are dense, and whose intervals are text; DuckDB reads neither."""
+    if is_arrow(frame) and hasattr(frame, "columns"):
+        return to_plain_types(frame) if any(map(has_intervals, frame.schema.types)) else frame
+    plain: dict[Any, Any] = {}
+    for name, kind in zip(getattr(frame, "columns", ()), getattr(frame, "dtypes", ()), strict=False):
+        if is_sparse_type(kind):
+            plain[name] = frame[name].astype(kind.subtype)
+        elif str(getattr(getattr(kind, "categories", None), "dtype", kind)).startswith("interval["):
+            plain[name] = frame[name].astype("category").cat.rename_categories(str)
+    if plain:
+        frame = frame.copy(deep=False)
+        for name, column in plain.items():  # assign takes names that are text only
+            frame[name] = column
+    return frame
+
+
+def is_sparse_type(kind: Any) -> bool:
+    return str(kind).startswith("Sparse[")
 
 
 def arrow_floats(column: Any) -> NDArray[np.float64]:
@@ -90,13 +138,9 @@ def arrow_floats(column: Any) -> NDArray[np.float64]:
 
 
 def arrow_numbers(column: Any, absent: int | None = None) -> NDArray:
-    """An Arrow column of numbers or truths where it lies; with nulls floats, NaN where null, or ``absent`` if given.
+    """An Arrow column of numbers or booleans, without a copy if possible; nulls are ``absent``, or NaN among floats.
 
-    By its buffers, for pyarrow's own way imports pandas, which takes longer than to fit a small table.
-
-    >>> import pyarrow as pa
-    >>> arrow_numbers(pa.chunked_array([[1, None], [3]])).tolist(), arrow_numbers(pa.array([True, False])).tolist()
-    ([1.0, nan, 3.0], [True, False])
+    The buffers are read because pyarrow's conversion imports pandas, which takes longer than to fit a small table.
     """
     import pyarrow as pa
 
@@ -104,35 +148,42 @@ def arrow_numbers(column: Any, absent: int | None = None) -> NDArray:
         return arrow_numbers(column.cast(pa.uint8())).view(np.bool_) if not column.null_count else arrow_floats(column)
     if column.null_count and absent is None and not pa.types.is_floating(column.type):
         return arrow_floats(column)
-    chunks = [column] if isinstance(column, pa.Array) else column.chunks
-    parts = [_chunk(chunk, np.nan if absent is None else absent) for chunk in chunks if len(chunk)]
-    empty = np.empty(0, column.type.to_pandas_dtype())
-    return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else empty
+    parts = []
+    for chunk in filter(len, [column] if isinstance(column, pa.Array) else column.chunks):
+        valid, buffer = chunk.buffers()
+        rows = slice(chunk.offset, chunk.offset + len(chunk))
+        values = np.frombuffer(buffer, chunk.type.to_pandas_dtype(), rows.stop)[rows]
+        if chunk.null_count:
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[rows]
+            values = np.where(bits == 0, values.dtype.type(np.nan if absent is None else absent), values)
+        parts.append(values)
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
 
 
 def arrow_indices(rows: NDArray) -> Any:
-    """Numbers of rows, none absent, as an Arrow array: by their buffer, too."""
+    """Row numbers as an Arrow array, by their buffer."""
     import pyarrow as pa
 
     whole = np.ascontiguousarray(rows, np.int64)
     return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
-def _chunk(chunk: Any, absent: float) -> NDArray:
-    valid, values = chunk.buffers()
-    some = slice(chunk.offset, chunk.offset + len(chunk))
-    own = np.frombuffer(values, chunk.type.to_pandas_dtype(), some.stop)[some]
-    if not chunk.null_count:
-        return own
-    bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[some]
-    return np.where(bits == 0, own.dtype.type(absent), own)
+def value_type(arrow_type: Any) -> Any:
+    """The type of the values, behind a dictionary."""
+    return arrow_type.value_type if str(arrow_type).startswith("dictionary") else arrow_type
+
+
+def is_string(arrow_type: Any) -> bool:
+    return str(value_type(arrow_type)) in ("string", "large_string", "string_view")
 
 
 def is_nested(arrow_type: Any) -> bool:
     """Whether values of a type are lists, structures or maps, which cannot be the value of a row."""
     import pyarrow as pa
 
-    return pa.types.is_nested(arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type)
+    return pa.types.is_nested(value_type(arrow_type))
 
 
 def check_not_nested(column: Any, name: Any) -> None:
@@ -150,25 +201,16 @@ def to_typed_column(column: NDArray) -> Any:
         return column
     values = [None if is_absent(value) else to_plain_value(value) for value in values]
     kinds = set(map(type, values)) - {type(None)}
-    if kinds <= {str} or not kinds <= _VALUES:
+    if kinds <= {str} or not kinds <= _PLAIN_TYPES:
         return np.fromiter(values, object, len(values))
-    if (kind := _arrow_type(kinds)) is not None:
+    if kinds <= {dt.date, dt.datetime} or kinds in ({dt.time}, {dt.timedelta}):
         import pyarrow as pa
 
-        both = dt.datetime in kinds
-        return pa.array([to_timestamp(value) for value in values] if both else values, kind)
+        if dt.datetime in kinds:
+            return pa.array([to_timestamp(value) for value in values], pa.timestamp("us"))
+        arrow_types = {dt.date: pa.date32(), dt.time: pa.time64("us"), dt.timedelta: pa.duration("us")}
+        return pa.array(values, arrow_types[kinds.pop()])
     return np.fromiter((None if value is None else format_plain_value(value) for value in values), object, len(values))
-
-
-def _arrow_type(kinds: set[type]) -> Any:
-    """The type of dates and times of one sort."""
-    import pyarrow as pa
-
-    if kinds == {dt.date}:
-        return pa.date32()
-    if kinds <= {dt.date, dt.datetime}:
-        return pa.timestamp("us")
-    return {dt.time: pa.time64("us"), dt.timedelta: pa.duration("us")}.get(*kinds) if len(kinds) == 1 else None
 
 
 def as_arrow(column: Any) -> Any:
@@ -185,21 +227,15 @@ def as_arrow(column: Any) -> Any:
         return pa.array(column, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         values = [None if is_absent(value) else to_plain_value(value) for value in column.tolist()]
-    if all(value is None or (type(value) in (bool, int, float) and not _is_long(value)) for value in values):
-        whole = all(
-            value is None or (isinstance(value, int) and abs(value) < 10**_MAX_DECIMAL_DIGITS) for value in values
-        )
-        kind = pa.decimal128(_MAX_DECIMAL_DIGITS) if whole else pa.float64()
-        return pa.array([None if v is None else int(v) if whole else float(v) for v in values], kind)
+    present = [value for value in values if value is not None]
+    if all(type(v) is float or (type(v) in (bool, int) and abs(v) <= sys.float_info.max) for v in present):
+        if all(isinstance(v, int) and abs(v) < 10**_MAX_DECIMAL_DIGITS for v in present):
+            return pa.array([None if v is None else int(v) for v in values], pa.decimal128(_MAX_DECIMAL_DIGITS))
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
     try:
         return pa.array([None if value is None else format_plain_value(value) for value in values])
     except (pa.ArrowInvalid, UnicodeEncodeError) as error:
         raise InputError(str(error)) from None
-
-
-def _is_long(number: Any) -> bool:
-    """Whether a whole number is too long for a float."""
-    return isinstance(number, int) and abs(number) > sys.float_info.max
 
 
 def is_date(column: Any) -> bool:
@@ -208,28 +244,19 @@ def is_date(column: Any) -> bool:
 
 
 def is_time(column: Any) -> bool:
-    """Whether a column, in memory as it came, holds times of day or durations.
-
-    >>> is_time([None, dt.time(12, 30)]), is_time(np.array([90], "m8[s]")), is_time(np.array([90], "M8[s]"))
-    (True, True, False)
-    """
+    """Whether a column, in memory as it came, holds times of day or durations."""
     return _has_type(column, _TIME_TYPE, (dt.time, dt.timedelta, np.timedelta64))
 
 
-def _has_type(column: Any, types: re.Pattern, values: tuple[type, ...]) -> bool:
-    """Whether a column has one of some types, or, where it has objects, its first value has."""
+def _has_type(column: Any, pattern: re.Pattern, types: tuple[type, ...]) -> bool:
+    """Whether the name of a column's type matches; of objects, whether the first value has one of the types."""
     kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
     if kind == "object" or isinstance(column, list | tuple):
-        return isinstance(next((value for value in column if not is_absent(value)), None), values)
-    return types.match(kind) is not None
-
-
-_FLATTEN = "give each column one name: frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
-_REAL = "pass real numbers, such as the real and imaginary parts or the modulus"
+        return isinstance(next((value for value in column if not is_absent(value)), None), types)
+    return pattern.match(kind) is not None
 
 
 def is_record_list(data: Any) -> bool:
-    """Whether these are rows as a list or tuple of dictionaries."""
     return isinstance(data, list | tuple) and any(isinstance(row, Mapping) for row in data[:1])
 
 

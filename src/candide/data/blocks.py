@@ -1,4 +1,4 @@
-"""Blocks: the columns that share one event model, as one array; sparse where most values are zero."""
+"""Blocks: the columns of one event model as one array; sparse if most values are zero."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Transform = Callable[[NDArray], NDArray]
 
-_SEARCH_ROWS = 1 << 16  # how many are searched at a time for the value an error is about
+_SEARCH_ROWS = 1 << 16  # rows searched at a time for the value an error is about
 
 
 class Csr(NamedTuple):
@@ -38,7 +39,6 @@ Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same
 
 
 def to_dense(block: Block) -> NDArray:
-    """A block as a plain array."""
     if not isinstance(block, Csr):
         return block
     x = np.zeros(block.shape)
@@ -49,12 +49,10 @@ def to_dense(block: Block) -> NDArray:
 
 
 def row_numbers(block: Csr) -> Codes:
-    """The row of each stored value."""
     return np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
 
 
 def slice_rows(block: Block, part: slice) -> Block:
-    """A view of some rows of a block."""
     return block.slice_rows(part) if isinstance(block, Csr) else block[part]
 
 
@@ -67,21 +65,16 @@ def row_width(block: "Block | Documents") -> int:
 
 
 def not_finite_error(
-    columns: tuple[Any, ...],
-    block: Block,
-    transform: Callable[[NDArray], NDArray] = lambda x: x,
-    feature: int | None = None,
+    columns: tuple[Any, ...], block: Block, transform: Transform = lambda x: x, feature: int | None = None
 ) -> InputError:
-    """The error that says where an infinite (in sparse rows: a non-finite) value is, or that sums overflow.
-
-    ``at`` is the position of the column whose sums do.
-    """
-    if found := find_first(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
-        row, j, value = found
-        what, remedy = f"infinity or NaN is not a usable value ({value})", "make it missing (NaN in a dense table)"
-        return InputError(what, column=columns[j], row=row, value=value, remedy=f"{remedy}, or drop the row")
-    if not isinstance(block, Csr) and (found := find_first(block, lambda x: np.isinf(transform(x)))):
-        row, j, value = found
+    """The error for an infinite (in sparse rows: non-finite) value, or for sums of column ``feature`` that overflow."""
+    if first := find_first(block, (lambda x: ~np.isfinite(x)) if isinstance(block, Csr) else np.isinf):
+        row, j, value = first
+        what = f"infinity or NaN is not a usable value ({value})"
+        remedy = "make it missing (NaN in a dense table), or drop the row"
+        return InputError(what, column=columns[j], row=row, value=value, remedy=remedy)
+    if not isinstance(block, Csr) and (first := find_first(block, lambda x: np.isinf(transform(x)))):
+        row, j, value = first
         what, remedy = f"{value} has no finite transform", "choose another event model"
         return InputError(what, column=columns[j], row=row, value=value, remedy=remedy)
     what = "values too large to be added or squared"
@@ -94,27 +87,20 @@ def not_finite_error(
 
 def find_largest(block: Block, j: int) -> tuple[int, float]:
     """Row and value of the number farthest from zero in a column."""
-    if isinstance(block, Csr):
-        stored = slice(block.indptr[0], block.indptr[-1])
-        rows, mine = row_numbers(block), block.indices[stored] == j
-        rows, values = rows[mine], block.data[stored][mine]
-    else:
-        rows, values = np.arange(len(block)), block[:, j]
-    i = int(np.argmax(np.nan_to_num(np.abs(values.astype(np.float64)))))
-    return int(rows[i]), float(values[i])
+    values = to_dense(select_columns(block, (j,)))[:, 0] if isinstance(block, Csr) else block[:, j]
+    row = int(np.argmax(np.nan_to_num(np.abs(values.astype(np.float64)))))
+    return row, float(values[row])
 
 
 def check_finite(x: NDArray) -> NDArray:
-    """A column of numbers, if none of them is infinite: the error says in which row one is."""
+    """A column of numbers, if none of them is infinite; else an error with the row."""
     if x.dtype.kind == "f" and np.isinf(x).any():
         raise not_finite_error((None,), x[:, None])
     return x
 
 
-def find_first(
-    block: Block, is_bad: Callable[[NDArray], NDArray], chunk_rows: int = _SEARCH_ROWS
-) -> tuple[int, int, Any] | None:
-    """Row, column and value of the first value that is ``bad``, searched ``at_once`` rows after another."""
+def find_first(block: Block, is_bad: Transform, chunk_rows: int = _SEARCH_ROWS) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first value that is bad, searched ``chunk_rows`` at a time."""
     if isinstance(block, Csr):
         start = int(block.indptr[0])
         for i in np.flatnonzero(is_bad(block.data[start : block.indptr[-1]]))[:1] + start:
@@ -127,11 +113,11 @@ def find_first(
 
 
 def select_columns(rows: Csr, names: tuple[str | int, ...]) -> Csr:
-    """Sparse rows of some of the columns, in the order of their names."""
+    """Sparse rows of columns by their positions, in this order."""
     place = np.full(rows.n_features, -1, np.int64)
     place[np.array(names, np.intp)] = np.arange(len(names))
-    first = int(rows.indptr[0])
-    at = place[rows.indices[first : rows.indptr[-1]]]
-    kept = np.concatenate([[0], np.cumsum(at >= 0)])
-    data = rows.data[first : rows.indptr[-1]][at >= 0]
-    return Csr(data, at[at >= 0].astype(rows.indices.dtype), kept[rows.indptr - first], len(names))
+    stored = slice(int(rows.indptr[0]), rows.indptr[-1])
+    at = place[rows.indices[stored]]
+    n_before = np.concatenate([[0], np.cumsum(at >= 0)])
+    indices = at[at >= 0].astype(rows.indices.dtype)
+    return Csr(rows.data[stored][at >= 0], indices, n_before[rows.indptr - stored.start], len(names))

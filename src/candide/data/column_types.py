@@ -18,10 +18,6 @@ nested          lists, structures, bytes; left out
 
 The event model of each kind is chosen in :mod:`candide.model.plan`, or by the user. Words are separated by white space;
 in scripts without it, a fixed number of letters counts as a word.
-
->>> table = Table.from_data({"age": [30, 41], "job": ["cook", "smith"], "smokes": [0, 1]})
->>> {column.name: column.kind for column in infer_columns(table)}
-{'age': 'number', 'job': 'category', 'smokes': 'category'}
 """
 
 import re
@@ -33,52 +29,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import formatting
-from candide.data.arrow_columns import arrow_floats, arrow_numbers, check_values
-from candide.data.labels import is_absent, is_arrow
-from candide.data.limits import LIMITS
+from candide.data import arrow_columns as arrow
+from candide.data.equal_rows import hash_rows
 from candide.data.notes import Note
-from candide.data.row_hash import hash_rows
-from candide.data.table import Name, Table
-from candide.data.text_formats import non_missing_words, parse_plain_number
+from candide.data.table import LIMITS, Name, Table
+from candide.data.text_formats import MIN_PROSE_WORDS, mean_words, non_missing_words, parse_plain_number
 
-_LEFT_OUT = ("identifier", "nested")
 _EVENTS = {"text": "text", "category": "categorical"}  # by which a user declares a kind
 _PLURALS = {"text": "text", "category": "categories"}
-_MIN_DISTINCT_ROWS = 50  # distinct rows, all equally often there, before they are taken for copies
+_MIN_DISTINCT_ROWS = 50  # distinct rows, all equally frequent, before they are taken for copies
 _ID_NAME = re.compile(r"(^|.*[_\W])id$", re.IGNORECASE)
 _MIN_ID_VALUES = 20  # values before "all different" means anything
 _MAX_CODES = 20  # different whole numbers that may be codes
-_MIN_ROWS_PER_CODE = 5  # rows of each of them, on average
+_MIN_ROWS_PER_CODE = 5  # on average
 _QUICK_CHECK_VALUES = 512  # values that mostly show whether there are more
 _MIN_DISTINCT_NUMBERS = 10  # different numbers before a word among them is unusual
-_MIN_PROSE_WORDS = 4  # words on average before text is prose: names and most categories have fewer
 _MIN_DISTINCT_TEXTS = 10  # different texts before they are prose: answers to a question may be sentences, but are fewer
-_MIN_ROWS_PER_TEXT_LEVEL = 3  # rows of each text on average at which texts are levels: a message may occur twice
-_CERTAIN_ROWS_PER_LEVEL = 10  # rows of each on average at which texts are certainly levels
-# Words of Chinese and Japanese have about two letters, those of Thai, Lao, Burmese and Khmer about four, with marks;
-# twice as many are required, so that a first name and a family name are not four words.
-_HAN, _THAI = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U0003ffff", "\u0e00-\u109f\u1780-\u17ff"
-_WORD = re.compile(f"[{_HAN}]{{1,2}}|[{_THAI}]{{1,8}}|[^\\s{_HAN}{_THAI}]+")
+_MIN_ROWS_PER_TEXT_LEVEL = 3  # on average, at which texts are levels: a message may occur twice
+_CERTAIN_ROWS_PER_LEVEL = 10  # on average, at which texts are certainly levels
+_NESTED_REASON = "lists, structures and bytes cannot be modelled"
 _NESTED = list | dict | set | bytes | np.ndarray
 
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """A column's kind, and the reason where it is left out, an unusual category, or might be of another kind.
-
-    >>> ColumnSchema("title", "identifier", "every value is different", "text").note.text
-    "column 'title' is left out: every value is different"
-    """
+    """A column's kind, and the reason where it is left out, an unusual category, or might be of another kind."""
 
     name: Name
     kind: str
     reason: str = ""
-    alternative: str = ""  # the kind that it may be instead
+    alternative: str = ""  # another possible kind
 
     @property
     def is_left_out(self) -> bool:
         """Whether it is not modelled unless the user declares an event model."""
-        return self.kind in _LEFT_OUT
+        return self.kind in ("identifier", "nested")
 
     @property
     def remedy(self) -> str:
@@ -90,14 +75,12 @@ class ColumnSchema:
 
     @property
     def note(self) -> Note:
-        """Why it is of this kind."""
         code = "left-out" if self.is_left_out else "text-or-category" if self.alternative else "odd-category"
         what = "left out" if self.is_left_out else f"taken for {_PLURALS[self.kind]}"
         return Note(code, f"column {self.name!r} is {what}: {self.reason}", self.name, self.remedy)
 
 
 def infer_columns(table: Table) -> list[ColumnSchema]:
-    """The type of every column of a table."""
     if table.is_sparse:
         return [ColumnSchema(name, "count") for name in table.names]
     if isinstance(table.source, np.ndarray) and table.source.dtype.kind in "fiub":
@@ -110,16 +93,10 @@ def infer_columns(table: Table) -> list[ColumnSchema]:
 
 
 def infer_without_copies(columns: dict[Any, ColumnSchema], heads: Mapping[Any, Any]) -> dict[Any, ColumnSchema]:
-    """The types of columns by one copy of each row, where all rows occur equally often.
+    """The types of columns by one copy of each row, where all rows are equally frequent.
 
     Only text is affected: a text that occurs three times because its row does is not a category. A single column does
     not show whether its rows are copies.
-
-    >>> texts = np.array([f"note {i} on this and that" for i in range(60)] * 3, object)
-    >>> heads = {"note": texts, "size": np.tile(np.arange(60) / 7, 3)}
-    >>> columns = {name: infer_column(name, values) for name, values in heads.items()}
-    >>> columns["note"].kind, infer_without_copies(columns, heads)["note"].kind
-    ('category', 'text')
     """
     n_rows = len(next(iter(heads.values()), ()))
     categories = [name for name, column in columns.items() if column.kind == "category"]
@@ -146,18 +123,13 @@ def early_decision_note(name: Name, n_rows: int, later_values: Sequence[Any]) ->
 
 
 def later_number_notes(table: Table, names: Collection[Name]) -> list[Note]:
-    """The same notes on columns of a table in memory.
-
-    >>> rows = Table.from_data({"x": np.repeat([0, 1, 7], 15_000)})
-    >>> [note.column for note in later_number_notes(rows, ["x"])]
-    ['x']
-    """
+    """The same notes on columns of a table in memory."""
     n_head, notes = LIMITS.head_rows(len(table.names)), list[Note]()
     if table.n_rows <= n_head or table.is_sparse:
         return notes
     for name in names:
         column = table.column(name)
-        if is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:n_head]).all():
+        if arrow.is_arrow(column) or column.dtype.kind not in "fiu" or not _binary_or_absent(column[:n_head]).all():
             continue
         rest = column[n_head:]
         if len(others := np.unique(rest[~_binary_or_absent(rest)])):
@@ -167,155 +139,130 @@ def later_number_notes(table: Table, names: Collection[Name]) -> list[Note]:
 
 def infer_column(name: Name, values: Any) -> ColumnSchema:
     """The type of one column, from its first values: an ndarray or an Arrow array."""
-    if is_arrow(values):
+    if arrow.is_arrow(values):
         return _infer_arrow(name, values)
-    if values.dtype.kind in "mM":
+    kind = values.dtype.kind
+    if kind in "mM":
         return ColumnSchema(name, "date")
-    if values.dtype.kind in "US":
-        return _infer_text(name, *_distinct_texts(values))
-    if values.dtype.kind not in "fiuO":
+    if kind in "US":
+        texts = np.char.decode(values, "utf-8", "replace") if kind == "S" else values
+        return _infer_text(name, list(dict.fromkeys(texts.tolist())), len(values))
+    if kind not in "fiuO":
         return ColumnSchema(name, "category")
-    if values.dtype.kind == "O":
-        present = [v for v in values.tolist() if not is_absent(v)]
+    if kind == "O":
+        present = [v for v in values.tolist() if not arrow.is_absent(v)]
         if not present:
             return ColumnSchema(name, "category")  # which takes any later values
         if all(isinstance(v, str) for v in present):
             return _infer_text(name, list(dict.fromkeys(present)), len(present))
         others = [v for v in present if not isinstance(v, bool | np.bool_)]  # booleans among numbers are 0 and 1
-        if not (others and all(map(_is_number, others))):
-            check_values(name, present)
+        if not (others and all(not isinstance(v, str | _NESTED) and _is_number(v) for v in others)):
+            arrow.check_values(name, present)
             nested = any(isinstance(v, _NESTED) for v in present)
-            return _nested_column(name) if nested else _infer_category(name, present)
+            return ColumnSchema(name, "nested", _NESTED_REASON) if nested else _infer_category(name, present)
         values = np.array(present, float)
     return _infer_numbers(name, values)
 
 
 def _infer_numbers(name: Name, values: NDArray) -> ColumnSchema:
-    if _binary_or_absent(values).all() and (values == values).any():
-        return ColumnSchema(name, "category")
     present = values[values == values]
+    if len(present) and _binary_or_absent(present).all():
+        return ColumnSchema(name, "category")
     if isinstance(name, str) and len(present) >= _MIN_ID_VALUES and (present == np.floor(present)).all():
-        with np.errstate(over="ignore"):  # a step may be too large for a float
-            steps = np.diff(present)
-        if (steps == 1).all():
+        if _steps_by_one(present):
             return ColumnSchema(name, "identifier", "whole numbers that step by one")
         if _ID_NAME.match(name) and len(np.unique(present)) == len(present):
             return ColumnSchema(name, "identifier", "all different, and named as an identifier")
-        if len(np.unique(present[:_QUICK_CHECK_VALUES])) <= _MAX_CODES:
-            different = len(np.unique(present))
-            if 3 <= different <= min(_MAX_CODES, len(present) // _MIN_ROWS_PER_CODE):
-                return ColumnSchema(name, "whole")
+        max_codes = min(_MAX_CODES, len(present) // _MIN_ROWS_PER_CODE)
+        is_few = len(np.unique(present[:_QUICK_CHECK_VALUES])) <= _MAX_CODES
+        if is_few and 3 <= len(np.unique(present)) <= max_codes:
+            return ColumnSchema(name, "whole")
     return ColumnSchema(name, "number")
 
 
-def is_certain(column: ColumnSchema, values: Any) -> bool:
-    """Whether a column stays of this kind, whatever numbers or dates follow its first values.
+def _steps_by_one(numbers: NDArray) -> bool:
+    with np.errstate(over="ignore"):  # a step may be too large for a float
+        return bool((np.diff(numbers) == 1).all())
 
-    >>> columns = np.array([0.5, 1.0]), np.array([1.0, 2.0]), np.array([0.0, 1.0])
-    >>> [is_certain(infer_column("a", x), x) for x in columns]
-    [True, False, False]
-    """
+
+def is_certain(column: ColumnSchema, values: Any) -> bool:
+    """Whether a column stays of this kind, whatever numbers or dates follow its first values."""
     if column.kind == "date":
         return True
-    if column.kind != "number" or is_arrow(values) or values.dtype.kind not in "fiu":
+    if column.kind != "number" or arrow.is_arrow(values) or values.dtype.kind not in "fiu":
         return False
     present = values[values == values]
-    if _binary_or_absent(present).all() or not isinstance(column.name, str):
-        return not _binary_or_absent(present).all()
-    if (present != np.floor(present)).any():
+    if _binary_or_absent(present).all():
+        return False
+    if not isinstance(column.name, str) or (present != np.floor(present)).any():
         return True
-    different = len(np.unique(present))
-    is_perhaps_id = bool(_ID_NAME.match(column.name)) and different == len(present)
-    with np.errstate(over="ignore"):
-        return different > _MAX_CODES and not is_perhaps_id and not (np.diff(present) == 1).all()
+    n_distinct = len(np.unique(present))
+    may_be_id = (_ID_NAME.match(column.name) and n_distinct == len(present)) or _steps_by_one(present)
+    return n_distinct > _MAX_CODES and not may_be_id
 
 
 def _infer_arrow(name: Name, values: Any) -> ColumnSchema:
     import pyarrow as pa
 
-    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    kind = arrow.value_type(values.type)
     if pa.types.is_temporal(kind):
         return ColumnSchema(name, "date")
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if arrow.is_string(kind):
         present = values.drop_null()
         return _infer_text(name, present.unique().to_pylist(), len(present))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _nested_column(name)
-    if is_coded_number(values.type):
+        return ColumnSchema(name, "nested", _NESTED_REASON)
+    if pa.types.is_dictionary(values.type) or not _is_numeric(kind):
         return ColumnSchema(name, "category")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        whole = pa.types.is_integer(kind)  # looked at as they are: as floats, large ones would seem equal
-        return _infer_numbers(name, arrow_numbers(values.drop_null()) if whole else arrow_floats(values))
-    return ColumnSchema(name, "category")
+    is_whole = pa.types.is_integer(kind)  # as floats, large ones would seem equal
+    return _infer_numbers(name, arrow.arrow_numbers(values.drop_null()) if is_whole else arrow.arrow_floats(values))
 
 
 def is_coded_number(arrow_type: Any) -> bool:
     """Whether an Arrow type is a dictionary of numbers, which declares them to be categories."""
     import pyarrow as pa
 
-    if not pa.types.is_dictionary(arrow_type):
-        return False
-    of = arrow_type.value_type
-    return bool(pa.types.is_integer(of) or pa.types.is_floating(of) or pa.types.is_decimal(of))
+    return pa.types.is_dictionary(arrow_type) and _is_numeric(arrow_type.value_type)
+
+
+def _is_numeric(arrow_type: Any) -> bool:
+    import pyarrow as pa
+
+    return any(is_type(arrow_type) for is_type in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
 
 
 def _infer_text(name: Name, distinct: list[Any], rows: int) -> ColumnSchema:
-    """Text, categories or an identifier, by the distinct values of so many rows."""
+    """Text, categories or an identifier, by the distinct values of a number of rows."""
     n = len(distinct)
     if not isinstance(name, str) or n * _CERTAIN_ROWS_PER_LEVEL <= rows:  # most columns are decided here
         return _infer_category(name, distinct)
-    words = _mean_words(distinct)
-    if words >= _MIN_PROSE_WORDS:
-        return _infer_prose(name, distinct, rows, words)
-    if n == rows >= _MIN_ID_VALUES:
-        return ColumnSchema(name, "identifier", "every value is different", "text" if words >= 2 else "")
-    return _infer_category(name, distinct)
-
-
-def _distinct_texts(values: NDArray) -> tuple[list[str], int]:
-    """The distinct values of an array of text or bytes, and its number of rows."""
-    text = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
-    return list(dict.fromkeys(text.tolist())), len(values)
-
-
-def is_prose(values: Collection[Any]) -> bool:
-    """Whether values are texts with as many words as prose has.
-
-    >>> is_prose(["see you at five", "the train is late again"]), is_prose(["red", "dark red"])
-    (True, False)
-    """
-    texts = [value for value in values if isinstance(value, str)]
-    return 2 * len(texts) > len(values) and _mean_words(texts) >= _MIN_PROSE_WORDS
-
-
-def _mean_words(texts: Collection[str]) -> float:
-    return sum(len(_WORD.findall(text)) for text in texts) / max(1, len(texts))
-
-
-def _infer_prose(name: Name, distinct: list[Any], rows: int, words: float) -> ColumnSchema:
-    """Text or categories, where values have as many words as prose has."""
-    n, why = len(distinct), f"{len(distinct):,} different values in {rows:,} rows, of {words:.3g} words on average"
+    words = mean_words(distinct)
+    if words < MIN_PROSE_WORDS:
+        if n == rows >= _MIN_ID_VALUES:
+            return ColumnSchema(name, "identifier", "every value is different", "text" if words >= 2 else "")
+        return _infer_category(name, distinct)
+    reason = f"{n:,} different values in {rows:,} rows, of {words:.3g} words on average"
     is_mostly_different = n * _MIN_ROWS_PER_TEXT_LEVEL > rows
     if n >= _MIN_DISTINCT_TEXTS and is_mostly_different:
-        return ColumnSchema(name, "text", why, "category") if 2 * n <= rows else ColumnSchema(name, "text")
+        return ColumnSchema(name, "text", reason, "category") if 2 * n <= rows else ColumnSchema(name, "text")
     is_either = n >= _MIN_DISTINCT_TEXTS or (is_mostly_different and n > 1)
-    return ColumnSchema(name, "category", why, "text") if is_either else _infer_category(name, distinct)
+    return ColumnSchema(name, "category", reason, "text") if is_either else _infer_category(name, distinct)
 
 
 def _infer_category(name: Name, values: list[Any]) -> ColumnSchema:
-    """A category, with a reason where it looks like numbers with a few words among them."""
+    """A category, with a reason if its values are numbers with a few words among them."""
     try:
         distinct = list(dict.fromkeys(values))
     except TypeError:  # values that cannot be levels: an error when they are counted
         distinct = []
-    words = [v for v in distinct if not _is_number_text(v)]
+    words = [v for v in distinct if not _is_number(v)]
     odd, numbers = non_missing_words(words), len(distinct) - len(words)
     if not (0 < len(odd) <= numbers / 4 and numbers >= _MIN_DISTINCT_NUMBERS):
         return ColumnSchema(name, "category")
     return ColumnSchema(name, "category", f"its values are numbers, but for {', '.join(map(repr, odd[:3]))}")
 
 
-def _is_number_text(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     try:
         parse_plain_number(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
@@ -323,13 +270,5 @@ def _is_number_text(value: Any) -> bool:
     return True
 
 
-def _nested_column(name: Name) -> ColumnSchema:
-    return ColumnSchema(name, "nested", "lists, structures and bytes cannot be modelled")
-
-
 def _binary_or_absent(x: NDArray) -> Any:
     return (x == 0) | (x == 1) | (x != x)
-
-
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, str | bool | np.bool_ | _NESTED) and _is_number_text(value)

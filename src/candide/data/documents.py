@@ -1,28 +1,21 @@
-"""Documents: a column of texts as a block of rows, read where it lies, in Arrow's buffers or in Python's strings.
-
->>> documents = Documents.from_column(["Free prize", None, ""])
->>> len(documents), documents.absent_mask().tolist(), documents.text(0, "strict")
-(3, [False, True, False], 'Free prize')
-"""
+"""Documents: a column of texts as a block of rows, read from Arrow's buffers or Python's strings without a copy."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.labels import is_absent, is_arrow
+from candide.data.arrow_columns import arrow_indices, is_absent, is_arrow
 from candide.errors import InputError, InputTypeError
 from candide.kernels import text as kernel
-
-_COPY_DOCUMENTS = 1 << 10  # documents copied at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Rows of one column of documents: Python objects, or Arrow's bytes and where each document starts in them."""
+    """Documents as Python objects, or as Arrow's bytes and where each document starts in them."""
 
     objects: list[Any] | None
     letters: NDArray[np.uint8] | None = None
@@ -35,9 +28,8 @@ class Documents:
         """Read a list, an array, a series or an Arrow array of documents; None and NaN are absent."""
         if isinstance(column, cls):
             return column
-        if isinstance(column, str | bytes | Mapping) or not (
-            hasattr(column, "__len__") or isinstance(column, Iterable)
-        ):
+        is_iterable = hasattr(column, "__len__") or isinstance(column, Iterable)
+        if isinstance(column, str | bytes | Mapping) or not is_iterable:
             what = f"a single {type(column).__name__} where documents are expected"
             raise InputTypeError(what, remedy="pass a list of them")
         if hasattr(column, "to_arrow"):
@@ -47,12 +39,11 @@ class Documents:
         if hasattr(column, "to_numpy"):
             column = column.to_numpy()
         if isinstance(column, np.ndarray):
-            if column.ndim == 2 and column.shape[1] == 1:
-                column = column[:, 0]
-            if column.ndim != 1:
+            if column.ndim != 1 and (column.ndim != 2 or column.shape[1] != 1):
                 what = f"an array of {column.ndim} dimensions where documents are expected"
-                raise InputError(what, remedy="pass one document a row")
-        return cls(column.tolist() if isinstance(column, np.ndarray) else list(column))
+                raise InputError(what, remedy="pass one document per row")
+            column = column.reshape(-1).tolist()
+        return cls(list(column))
 
     def __len__(self) -> int:
         return len(self.objects) if self.objects is not None else len(self.starts) - 1  # type: ignore[arg-type]
@@ -63,11 +54,11 @@ class Documents:
 
     @property
     def width(self) -> int:
-        """Bytes of a document, about: what the work for a row grows with."""
+        """The approximate bytes of a document."""
         if self.starts is not None:
             return int(self.starts[-1] - self.starts[0]) // max(1, len(self))
-        some = (self.objects or [])[:: max(1, len(self) // 256)]
-        return sum(len(text) for text in some if hasattr(text, "__len__")) // max(1, len(some))
+        sample = (self.objects or [])[:: max(1, len(self) // 256)]
+        return sum(len(text) for text in sample if hasattr(text, "__len__")) // max(1, len(sample))
 
     def __getitem__(self, rows: slice) -> "Documents":
         start, stop, _ = rows.indices(len(self))
@@ -78,20 +69,13 @@ class Documents:
         return Documents(None, self.letters, self.starts[start : stop + 1], present, first)  # type: ignore[index]
 
     def take(self, rows: NDArray) -> "Documents":
-        """Some of the documents, by their places."""
         if self.objects is not None:
             return Documents([self.objects[row] for row in rows.tolist()])
-        assert self.letters is not None
-        assert self.starts is not None
-        sizes = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        letters, first = np.empty(starts[-1], np.uint8), self.starts[:-1][rows]
-        for i in range(0, len(rows), _COPY_DOCUMENTS):  # the place of every byte takes eight
-            mine = slice(i, min(i + _COPY_DOCUMENTS, len(rows)))
-            start, end = starts[mine.start], starts[mine.stop]
-            at = np.repeat(first[mine] - starts[mine], sizes[mine])
-            letters[start:end] = self.letters[np.arange(start, end) + at]
-        return Documents(None, letters, starts, None if self.present is None else self.present[rows])
+        import pyarrow as pa
+
+        buffers = [None, pa.py_buffer(np.asarray(self.starts, np.int64)), pa.py_buffer(self.letters)]
+        column = pa.Array.from_buffers(pa.large_binary(), len(self), buffers).take(arrow_indices(rows))
+        return replace(_from_arrow(column), present=None if self.present is None else self.present[rows])
 
     @cached_property
     def is_tokenized(self) -> bool:
@@ -99,7 +83,6 @@ class Documents:
         return any(isinstance(text, list | tuple | np.ndarray) for text in self.objects or ())
 
     def absent_mask(self) -> NDArray[np.bool_]:
-        """Which rows hold no document."""
         if self.objects is not None:
             return np.fromiter((_is_missing(text) for text in self.objects), bool, len(self))
         return np.zeros(len(self), bool) if self.present is None else ~self.present
@@ -116,22 +99,15 @@ class Documents:
             try:
                 return value.decode("utf-8", errors)
             except UnicodeDecodeError as error:
-                raise InputError(
-                    f"byte 0x{value[error.start]:02x} at position {error.start} is no UTF-8",
-                    row=self.first_row + row,
-                    value=value,
-                    remedy="pass errors='replace' or errors='ignore', or decode it",
-                ) from None
+                what = f"byte 0x{value[error.start]:02x} at position {error.start} is not valid UTF-8"
+                remedy = "pass errors='replace' or errors='ignore', or decode it"
+                raise InputError(what, row=self.first_row + row, value=value, remedy=remedy) from None
         if isinstance(value, str | list | tuple | np.ndarray):
             return value
         if _is_missing(value):
             return None
-        raise InputTypeError(
-            f"{value!r} is not a document",
-            row=self.first_row + row,
-            value=value,
-            remedy="pass text, or a list of words",
-        )
+        what, remedy = f"{value!r} is not a document", "pass text, or a list of words"
+        raise InputTypeError(what, row=self.first_row + row, value=value, remedy=remedy)
 
     def kernel_views(self, lowercase: bool, errors: str) -> tuple[NDArray, NDArray, NDArray, list[Any]]:
         """Addresses, lengths and kinds for the compiled loops, and what must live as long as they are used."""
@@ -141,8 +117,7 @@ class Documents:
             for row in odd:
                 self.text(row, errors)  # an absent value passes, anything else is an error
         else:
-            assert self.letters is not None
-            assert self.starts is not None
+            assert self.letters is not None and self.starts is not None  # noqa: PT018
             start = self.starts[:-1].astype(np.int64, copy=False)
             kind = np.full(len(self), 8, np.uint8) if self.present is None else self.present.astype(np.uint8) * 8
             size = self.starts[1:].astype(np.int64, copy=False) - start
@@ -150,8 +125,8 @@ class Documents:
         bad = kernel.compiled.unsound(*view, kernel.character_table(lowercase))
         repaired = [self.text(row, errors) for row in bad.tolist()]
         repaired = [text.lower() for text in repaired] if lowercase else repaired
-        for mine, new in zip(view, kernel.compiled.gather(repaired, 0, len(repaired)), strict=False):
-            mine[bad] = new
+        for values, new in zip(view, kernel.compiled.gather(repaired, 0, len(repaired)), strict=False):
+            values[bad] = new
         return view[0], view[1], view[2], [self, repaired]
 
 
@@ -174,10 +149,10 @@ def _from_arrow(column: Any) -> Documents:
         return Documents(column.to_pylist())
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
     if not (wide or pa.types.is_string(kind) or pa.types.is_binary(kind)):
-        raise InputTypeError(f"a column of {kind} holds no documents", remedy="pass text")
-    _, where, data = column.buffers()
+        raise InputTypeError(f"a column of {kind} cannot hold documents", remedy="pass text")
+    _, offsets, data = column.buffers()
     n, at = len(column), column.offset
-    starts = np.zeros(1, np.int64) if where is None else np.frombuffer(where, np.int64 if wide else np.int32)
+    starts = np.zeros(1, np.int64) if offsets is None else np.frombuffer(offsets, np.int64 if wide else np.int32)
     starts = starts[at : at + n + 1] if len(starts) > n + at else np.zeros(n + 1, np.int64)
     letters = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     present = None if not column.null_count else column.is_valid().to_numpy(zero_copy_only=False)

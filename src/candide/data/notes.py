@@ -1,11 +1,4 @@
-"""Remarks: what a person should know of the data, though it is no error. A note in a report, a warning in Python.
-
->>> remark = Note("label-missing", "2 rows have no value of 'y' and were left out", column="y")
->>> str(remark), remark.code, remark.column
-("2 rows have no value of 'y' and were left out", 'label-missing', 'y')
->>> str(Note("text", "column 'age' is read as text because of 'old'", "age", "mend it or pass --na 'old'"))
-"column 'age' is read as text because of 'old'; mend it or pass --na 'old'"
-"""
+"""Notes on the data that are not errors: listed in a report, issued as warnings in Python."""
 
 import re
 import sys
@@ -18,20 +11,20 @@ from typing import Any
 from candide.data.table import Name
 
 _OPTION = re.compile(r"--[a-z][a-z-]*(?: (?P<value>(?:(?!--)[^;])*?))? \((?P<name>[a-z_]+)=(?P<form>[^()]*)\)")
-_ONCE_ACTIONS = ("default", "module", "once")  # actions of filters that give a warning once
+_ONCE_ACTIONS = ("default", "module", "once")  # actions of filters that show a warning once
 _PACKAGE_FOLDERS = ("site-packages", "dist-packages", "<frozen ")
-_issued_warnings: set[tuple[Any, ...]] = set()  # what was warned of, and where
+_issued_warnings: set[tuple[Any, ...]] = set()  # what was issued, and where
 
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know: a code for machines, a sentence, the column it is about, and what may be done."""
+    """A note: a code for machines, a sentence, the column it is about, and a remedy."""
 
     code: str
     text: str
     column: Name | None = None
     remedy: str = ""
-    columns: tuple[Name, ...] = ()  # all that it is about, where they may be several
+    columns: tuple[Name, ...] = ()  # where they may be several
 
     def __str__(self) -> str:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
@@ -46,14 +39,9 @@ class DataWarning(UserWarning):
 
 
 def replace_options_with_parameters(text: str) -> str:
-    """A sentence with the parameters in parentheses in the place of options of the command line.
+    """Replace options of the command line by the Python parameters in parentheses behind them.
 
-    >>> replace_options_with_parameters(
-    ...     "leave it out: --drop 'a b' (drop=[...]), or pass --event zip=categorical (events={...})"
-    ... )
-    "leave it out: drop=['a b'], or pass events={'zip': 'categorical'}"
-    >>> replace_options_with_parameters("pass --force (force=True), or name the column: --target COL (target=...)")
-    'pass force=True, or name the column: target=...'
+    "leave it out: --drop zip (drop=[...])" becomes "leave it out: drop=['zip']".
     """
     return _OPTION.sub(_option_to_parameter, text)
 
@@ -72,59 +60,48 @@ def _option_to_parameter(match: re.Match[str]) -> str:
 def issue_warnings(notes: Iterable[Note], stacklevel: int = 2) -> None:
     """Issue notes as warnings, at the line of the user's code.
 
-    A note of one kind on the same columns comes once for that line, however many models are fitted there, as in
-    cross-validation. In a notebook it comes again when the cell is run again. A filter "always" gets all of them.
+    A note with the same code and columns is issued once for that line, however many models are fitted there, as in
+    cross-validation, and again when the cell of a notebook is run again. A filter "always" shows all of them.
     """
-    frame = _caller(sys._getframe(stacklevel))
-    place, cell = (frame.f_code.co_filename, frame.f_lineno), _notebook_cell(frame)
+    frame = _find_caller(sys._getframe(stacklevel))
+    inputs = frame.f_globals.get("In")  # what IPython keeps of all cells
+    place, cell = (frame.f_code.co_filename, frame.f_lineno), len(inputs) if isinstance(inputs, list) else 0
     for note in notes:
         warning, key = DataWarning(note), (*place, cell, note.code, note.column, note.columns)
         if _filter_action(str(warning), *place) in _ONCE_ACTIONS:
             if key in _issued_warnings:
                 continue
             _issued_warnings.add(key)
-        registry: dict[Any, Any] = {}  # not that of the module, which would suppress it
-        warnings.warn_explicit(warning, DataWarning, *place, registry=registry)
+        warnings.warn_explicit(warning, DataWarning, *place, registry={})  # that of the module would suppress it
 
 
 def reset_issued_warnings() -> None:
-    """Give every warning again: a new command starts."""
+    """Issue every warning again: a new command starts."""
     _issued_warnings.clear()
 
 
-def _caller(frame: FrameType) -> FrameType:
+def _find_caller(frame: FrameType) -> FrameType:
     """The nearest frame that is not of an installed package; else the one given."""
-    there: FrameType | None = frame
-    while there is not None:
-        name = there.f_globals.get("__name__", "").partition(".")[0]
-        if name != "candide" and not any(folder in there.f_code.co_filename for folder in _PACKAGE_FOLDERS):
-            return there
-        there = there.f_back
+    caller: FrameType | None = frame
+    while caller is not None:
+        is_ours = caller.f_globals.get("__name__", "").partition(".")[0] == "candide"
+        if not is_ours and not any(folder in caller.f_code.co_filename for folder in _PACKAGE_FOLDERS):
+            return caller
+        caller = caller.f_back
     return frame
 
 
-def _notebook_cell(frame: FrameType) -> int:
-    """The number of the cell of a notebook that is being run; 0 elsewhere."""
-    typed = frame.f_globals.get("In")  # what IPython keeps of all cells
-    return len(typed) if isinstance(typed, list) else 0
-
-
 def _filter_action(text: str, filename: str, line: int) -> str:
-    """What the filters want done with a warning."""
-    module = filename.removesuffix(".py")
-    for action, message, category, of, at in warnings.filters:
-        if (
-            issubclass(DataWarning, category)
-            and (message is None or re.match(message, text))
-            and (of is None or re.match(of, module))
-            and at in (0, line)
-        ):
+    name = filename.removesuffix(".py")
+    for action, message, category, module, lineno in warnings.filters:
+        is_match = (message is None or re.match(message, text)) and (module is None or re.match(module, name))
+        if is_match and issubclass(DataWarning, category) and lineno in (0, line):
             return action
     return "default"
 
 
 def left_out_notes(n: int, reason: str, column: Name) -> list[Note]:
-    """A remark on rows that have something, or lack it, and were left out."""
+    """A note on rows that were left out because of what they have, or lack."""
     if not n:
         return []
     verbs = ("has", "was") if n == 1 else ("have", "were")

@@ -1,14 +1,10 @@
-"""Table: one view of whatever holds rows in memory: an array, a sparse matrix, a data frame, a mapping of columns.
+"""Table: one view of rows in memory: an array, a sparse matrix, a data frame, a mapping of columns.
 
-A column is known by its name in a data frame and by its position in an array.
-
->>> table = Table.from_data({"age": [30, None], "job": ["cook", "smith"]})
->>> table.names, table.n_rows, table.numbers(("age",)).tolist()
-(('age', 'job'), 2, [[30.0], [nan]])
+A column is known by its name in a data frame and by its position in an array. ``LIMITS`` bounds how many rows are read.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,21 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.data.arrow_columns import (
-    arrow_floats,
-    arrow_numbers,
-    check_column,
-    check_not_nested,
-    columns_from_records,
-    is_date,
-    is_nested,
-    is_record_list,
-    is_time,
-    to_plain_type,
-    to_typed_column,
-)
+from candide.data import arrow_columns as arrow
 from candide.data.blocks import Csr, select_columns
-from candide.data.labels import as_column, intervals_to_durations, is_absent, is_arrow
+from candide.data.labels import as_column, intervals_to_durations
 from candide.data.text_formats import MISSING_MARKERS, parse_plain_number
 from candide.errors import InputError, InputTypeError
 
@@ -40,11 +24,47 @@ if TYPE_CHECKING:
     from candide.data.documents import Documents
 
 Name = str | int
+DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
+_MIN_SHARED_ROWS = 4  # rows per object at which each object is read once
+_REMEDY = "pass an array, a sparse matrix, a data frame, a mapping of columns or a list of dictionaries"
+
+
+@dataclass(frozen=True)
+class SampleLimits:
+    """How many rows of a source are read before and while a model is fitted: every bound, with its reason."""
+
+    rows: int = 20_000  # of a sample: term weights and column types hardly change with more
+    wide_rows: int = 2_000  # of a sample of very many columns; as many show the scale of numbers, or score a class
+    checked_rows: int = 4_096  # that a fit searches for problems: more would take longer than a small fit
+    audited_rows: int = 50_000  # that a data check reads in a pass of its own: it searches for rare faults
+    values: int = 1 << 23  # in the first rows, from which column types are inferred
+    documents: int = 100_000  # rows for token weights: tokens are very many,
+    text_bytes: int = 1 << 25  # with so many bytes in all: about eight million tokens, which take 300 MB
+    searched_rows: int = 4_000_000  # among which those of rare classes are searched for
+    extra_terms: int = 200  # terms besides the columns: interactions and discriminants
+    token_groups: int = 24  # and groups of tokens
+    contributions: int = 60_000_000  # row x class x term: fewer rows where these are many,
+    memory_contributions: int = 240_000_000  # but ``wide_rows``, unless even these would have so many: about 1 GB
+    row_weight: float = 1e200  # of a row: products of row weights stay finite
+
+    def head_rows(self, n_columns: int) -> int:
+        """How many first rows column types are inferred from: fewer where columns are very many."""
+        return max(self.wide_rows, min(self.rows, self.values // max(1, n_columns)))
+
+    def n_rows(self, rows: int, n_classes: int, n_columns: int, n_extra_terms: int | None = None) -> int:
+        """The size of a sample: fewer than ``rows`` where classes and columns are many."""
+        extra = self.extra_terms if n_extra_terms is None else n_extra_terms
+        per_row = max(1, n_classes * (n_columns + extra))
+        least = min(self.wide_rows, self.memory_contributions // per_row)
+        return min(rows, max(self.contributions // per_row, least, 1))
+
+
+LIMITS = SampleLimits()
 
 
 @lru_cache(4)
 def positional_names(n: int) -> tuple[Name, ...]:
-    """The names of columns that have none: their positions. Cached, for there may be very many."""
+    """The names of columns that have none: their positions. Cached, because there may be very many."""
     return tuple(range(n))
 
 
@@ -72,8 +92,8 @@ class Table:
         """Read an array, a sparse matrix, a data frame, a mapping of columns or a list of dictionaries."""
         if isinstance(data, cls):
             return data
-        if is_record_list(data):
-            data = columns_from_records(data)
+        if arrow.is_record_list(data):
+            data = arrow.columns_from_records(data)
         if isinstance(data, np.ndarray):
             return cls._from_array(data)
         if hasattr(data, "tocsr"):
@@ -83,7 +103,12 @@ class Table:
         if hasattr(type(data), "columns") or hasattr(data, "__arrow_c_stream__"):
             return cls._from_frame(data)
         if (isinstance(data, Sequence) and not isinstance(data, str | bytes)) or hasattr(data, "__array__"):
-            return cls._from_array(_as_array(data))
+            try:
+                array = np.asarray(data)
+            except ValueError as error:
+                raise InputError(f"the rows differ in length or depth: {error}") from None
+            is_mixed = array.dtype.kind in "US" and array.ndim == 2  # numpy turned numbers beside text into text
+            return cls._from_array(np.array(data, dtype=object) if is_mixed else array)
         path = "; a file is read by cd.fit, and scored by predict_table" if isinstance(data, str | os.PathLike) else ""
         raise InputTypeError(f"cannot read rows from {type(data).__name__}", remedy=_REMEDY + path)
 
@@ -91,13 +116,12 @@ class Table:
     def _from_array(cls, array: NDArray) -> "Table":
         if array.dtype.kind == "c":
             raise InputTypeError("Complex data not supported; pass real numbers, such as the parts or the modulus")
+        array = as_column(array)
         if array.dtype.kind not in "fiubOUS":
             raise InputTypeError(f"cannot use an array of {array.dtype}", remedy="pass numbers, text or objects")
         if array.ndim != 2:
-            raise InputError(
-                f"expected a 2-D array (rows, columns), got {array.ndim}-D array instead. "
-                "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
-            )
+            remedy = "Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row"
+            raise InputError(f"expected a 2-D array (rows, columns), got {array.ndim}-D array instead. {remedy}")
         return cls(positional_names(array.shape[1]), array.shape[0], _to_plain_array(array))
 
     @classmethod
@@ -116,7 +140,8 @@ class Table:
     @classmethod
     def _from_columns(cls, columns: dict[Name, Any]) -> "Table":
         for name, column in columns.items():
-            check_column(name, getattr(column.to_native() if hasattr(column, "to_native") else column, "dtype", None))
+            native = column.to_native() if hasattr(column, "to_native") else column
+            arrow.check_column(name, getattr(native, "dtype", None))
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise InputError(f"columns differ in length: {lengths}", value=lengths)
@@ -124,8 +149,9 @@ class Table:
 
     @classmethod
     def _from_frame(cls, data: Any) -> "Table":
-        if is_arrow(data) and hasattr(data, "column_names") and 0 < data.num_columns == len(set(data.column_names)):
-            return cls._from_columns(dict(zip(data.column_names, data.columns, strict=True)))
+        names = list(getattr(data, "column_names", ())) if arrow.is_arrow(data) else []
+        if names and len(set(names)) == len(names):
+            return cls._from_columns(dict(zip(names, data.columns, strict=True)))
         import narwhals as nw
 
         try:
@@ -134,7 +160,13 @@ class Table:
             text = " ".join(str(error).split())
             raise InputError(f"two columns have the same name ({text})", remedy="rename one of them") from None
         except TypeError:
-            frame = nw.from_native(_arrow_table(data), eager_only=True)
+            import pyarrow as pa
+
+            try:
+                frame = nw.from_native(pa.table(data), eager_only=True)
+            except (TypeError, ValueError):  # a lazy frame, a series
+                hint = "(of a lazy frame, its collect(); of a series, its to_frame())"
+                raise InputTypeError(f"cannot read rows from {type(data).__name__}; {_REMEDY} {hint}") from None
         names = list(frame.columns)
         if len(set(names)) < len(names):
             twice = next(n for n in names if names.count(n) > 1)
@@ -151,31 +183,24 @@ class Table:
 
     @property
     def dates(self) -> frozenset[str]:
-        """The columns of dates, with times or without.
-
-        >>> Table.from_data({"day": np.array(["2024-02-29"], "M8[D]"), "length": [1.0]}).dates
-        frozenset({'day'})
-        """
-        return frozenset(name for name, column in self._columns().items() if isinstance(name, str) and is_date(column))
+        """The columns of dates, with times or without."""
+        return self._names_where(arrow.is_date)
 
     @property
     def times(self) -> frozenset[str]:
-        """The columns of times of day or durations.
+        """The columns of times of day or durations."""
+        return self._names_where(arrow.is_time)
 
-        >>> Table.from_data({"waited": np.array([90], "m8[s]"), "length": [1.0]}).times
-        frozenset({'waited'})
-        """
-        return frozenset(name for name, column in self._columns().items() if isinstance(name, str) and is_time(column))
-
-    def _columns(self) -> dict[Name, Any]:
-        return self.source if isinstance(self.source, dict) else {}
+    def _names_where(self, has_type: Callable[[Any], bool]) -> frozenset[str]:
+        columns = self.source.items() if isinstance(self.source, dict) else ()
+        return frozenset(name for name, column in columns if isinstance(name, str) and has_type(column))
 
     @property
     def is_sparse(self) -> bool:
         return isinstance(self.source, Csr)
 
     def numbers(self, names: tuple[Name, ...]) -> NDArray | Csr:
-        """A block of numbers, NaN where absent: a view of the data where it can be, never a wider copy."""
+        """A block of numbers, NaN where absent: a view of the data where possible, never a wider copy."""
         if isinstance(self.source, Csr):
             return self.source if names == self.names else select_columns(self.source, names)
         if isinstance(self.source, np.ndarray) and self.source.dtype.kind in "fiub":
@@ -188,24 +213,31 @@ class Table:
         """One column: an ndarray, or an Arrow array where it is text, dates or booleans with gaps."""
         if isinstance(self.source, np.ndarray):
             column = self.source[:, self.names.index(name)]
-            return to_typed_column(column) if column.dtype.kind == "O" else column
+            return arrow.to_typed_column(column) if column.dtype.kind == "O" else column
         if isinstance(self.source, Csr):
             raise InputTypeError("a sparse matrix cannot hold categories; pass a dense array or a data frame")
         if name not in self._converted:
             self._converted[name] = _convert_column(self.source[name])
         column = self._converted[name]
-        if is_arrow(column):
-            check_not_nested(column, name)
+        if arrow.is_arrow(column):
+            arrow.check_not_nested(column, name)
         return column
 
     def head(self, name: Name, n_rows: int) -> Any:
-        """The first values of a column, read apart: documents are long."""
+        """The first values of a column; no others are converted."""
         if name in self._converted or not isinstance(self.source, Mapping):
             return self.column(name)[:n_rows]
         return _convert_column(self.source[name][:n_rows])
 
+    def documents_or_column(self, name: Name) -> Any:
+        """One column, as documents if the source holds these."""
+        from candide.data.documents import Documents
+
+        column = self.source[name] if isinstance(self.source, dict) else None
+        return column if isinstance(column, Documents) else self.column(name)
+
     def documents(self, name: Name) -> "Documents":
-        """One column of documents, where it lies."""
+        """One column of documents, as it is in memory."""
         from candide.data.documents import Documents
 
         if isinstance(self.source, Csr):
@@ -214,23 +246,8 @@ class Table:
         return Documents.from_column(column.to_native() if hasattr(column, "to_native") else column)
 
 
-_DAY = 86_400e6  # microseconds: as a number, a date is days since 1970
-_MIN_SHARED_ROWS = 4  # rows that share an object, from which on each object is read once
-_REMEDY = "pass an array, a sparse matrix, a data frame, a mapping of columns or a list of dictionaries"
-
-
-def _as_array(rows: Any) -> NDArray:
-    try:
-        array = np.asarray(rows)
-    except ValueError as error:
-        raise InputError(f"the rows differ in length or depth: {error}") from None
-    if array.dtype.kind in "US" and array.ndim == 2:  # numpy turned numbers beside text into text: read them again
-        array = np.array(rows, dtype=object)
-    return array
-
-
 def _to_plain_array(array: NDArray) -> NDArray:
-    """The array as the kernels take it: its own type, in this machine's byte order, masked values as NaN."""
+    """The array as the kernels read it: in this machine's byte order, masked values as NaN."""
     if isinstance(array, np.ma.MaskedArray):
         kind = np.result_type(array.dtype, np.float32) if array.dtype.kind in "fiub" else np.dtype(object)
         return np.ma.filled(array.astype(kind), np.nan)
@@ -239,47 +256,39 @@ def _to_plain_array(array: NDArray) -> NDArray:
     return np.asarray(array, array.dtype.newbyteorder("="))
 
 
-def _arrow_table(data: Any) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.table(data)
-    except (TypeError, ValueError):  # a lazy frame, a series
-        hint = "(of a lazy frame, its collect(); of a series, its to_frame())"
-        raise InputTypeError(f"cannot read rows from {type(data).__name__}; {_REMEDY} {hint}") from None
-
-
 def _column_from_values(values: Any, name: Name) -> Any:
     """A column of a mapping: an ndarray or an Arrow array."""
     if isinstance(values, EncodedColumn):
         return values
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
-        what = f"a single {type(values).__name__}"
-        raise InputTypeError(what, column=name, remedy="pass a sequence of values, one a row")
+        remedy = "pass a sequence of values, one per row"
+        raise InputTypeError(f"a single {type(values).__name__}", column=name, remedy=remedy)
     if isinstance(values, list | tuple) and not isinstance(next((v for v in values if v is not None), None), str):
-        try:  # of text numpy would make a copy in which every value is as wide as the longest
+        try:  # numpy would copy text with every value as wide as the longest
             array = np.asarray(values)
         except (ValueError, OverflowError):  # values that are themselves sequences
             return as_column(values)
         return array if array.ndim == 1 and array.dtype.kind in "fiub" else as_column(values)
     column = as_column(values)
     if isinstance(column, np.ndarray) and column.ndim != 1:
-        raise InputError(f"{column.ndim} dimensions", column=name, remedy="pass one value a row")
+        raise InputError(f"{column.ndim} dimensions", column=name, remedy="pass one value per row")
     return column
 
 
 def _convert_column(column: Any) -> Any:
-    """An ndarray of numbers (NaN where null) or objects, or else an Arrow array; what is coded already as it is."""
-    if isinstance(column, np.ndarray):
-        return to_typed_column(column) if column.dtype.kind == "O" else _to_plain_array(column)
+    """An ndarray of numbers (NaN where null) or objects, or an Arrow array, or an encoded column."""
     if isinstance(column, EncodedColumn):
         return column
-    if is_arrow(column):
+    if isinstance(column, np.ndarray):
+        return arrow.to_typed_column(column) if column.dtype.kind == "O" else _to_plain_array(column)
+    if arrow.is_arrow(column):
         return _from_arrow(column)
     native = column.to_native()
+    if arrow.is_sparse_type(getattr(native, "dtype", None)):
+        return _convert_column(np.asarray(native))
     if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "fiubO":
-        own = native.to_numpy()
-        return _from_objects(own) if own.dtype.kind == "O" else _to_plain_array(own)
+        array = native.to_numpy()
+        return _from_objects(array) if array.dtype.kind == "O" else _to_plain_array(array)
     gaps = column.dtype.is_integer() and column.null_count()  # as floats, wide ones would be rounded
     if column.dtype.is_numeric() and not column.dtype.is_decimal() and not gaps:
         return _to_plain_array(column.to_numpy())
@@ -287,80 +296,74 @@ def _convert_column(column: Any) -> Any:
 
 
 def _from_objects(column: NDArray) -> Any:
-    """Objects as Arrow reads them; what several rows share is read once."""
+    """Objects as Arrow reads them; an object that several rows share is read once."""
     import pyarrow as pa
 
     shared = kernels.distinct(column, len(column) // _MIN_SHARED_ROWS)
     first, place = (slice(None), None) if shared is None else shared
     try:
-        found = _from_arrow(pa.array(column[first], from_pandas=True))
+        values = _from_arrow(pa.array(column[first], from_pandas=True))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # objects of several types
-        return to_typed_column(column)
-    return found if place is None else found.take(place)
+        return arrow.to_typed_column(column)
+    return values if place is None else values.take(place)
 
 
 def _from_arrow(column: Any) -> Any:
     import pyarrow as pa
 
-    column = to_plain_type(column)
+    column = arrow.to_plain_type(column)
     kind = column.type
     if pa.types.is_integer(kind) and column.null_count and _has_inexact_integers(column):
         return column
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or (pa.types.is_boolean(kind) and not column.null_count):
-        return arrow_numbers(column)
+        return arrow.arrow_numbers(column)
     if pa.types.is_decimal(kind) and not kind.scale:
         return column if _has_inexact_integers(column) else _from_arrow(column.cast(pa.float64()))
-    if pa.types.is_decimal(kind):  # by its text, for Arrow's own cast is off by a bit
+    if pa.types.is_decimal(kind):  # by its text, because Arrow's cast is off by a bit
         return _from_arrow(column.cast(pa.string()).cast(pa.float64()))
-    as_is = pa.types.is_dictionary(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind)
-    return column if as_is or is_nested(kind) else column.dictionary_encode()  # hashed once, read often
+    is_plain = pa.types.is_dictionary(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind)
+    return column if is_plain or arrow.is_nested(kind) else column.dictionary_encode()  # hashed once, read often
 
 
 def _has_inexact_integers(column: Any) -> bool:
-    """Whether some whole number of an Arrow column is not exact as a float."""
+    """Whether an Arrow column has a whole number that is not exact as a float."""
     import pyarrow.compute as pc
 
-    ends = pc.min_max(column).as_py().values()
-    return any(end is not None and abs(end) > 1 << 53 for end in ends)
+    return any(end is not None and abs(end) > 1 << 53 for end in pc.min_max(column).as_py().values())
 
 
 def to_numbers(column: Any, name: Name | None = None) -> NDArray:
     """An ndarray or Arrow array as numbers, NaN where absent; dates and times are days."""
-    if is_arrow(column):
-        column = _to_datetimes(column) if is_temporal(column) else _convert_to_numbers(column)
+    if arrow.is_arrow(column):
+        column = _from_arrow_numbers(column)
     if column.dtype.kind in "fiub":
         return column
     if column.dtype.kind in "mM":
-        return np.where(np.isnat(column), np.nan, column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) / _DAY)
+        return np.where(np.isnat(column), np.nan, column.astype(f"{column.dtype.kind}8[us]").astype(np.int64) / DAY)
     values = column.tolist()
     with suppress(TypeError, ValueError, OverflowError):
         if not any(isinstance(value, str) for value in values):
             return column.astype(np.float64)  # None becomes NaN
-    read: dict[str, float] = {}  # what each text spells, for many are often alike
-    return np.array([_parse_number(value, name, row, read) for row, value in enumerate(values)], np.float64)
-
-
-def _convert_to_numbers(column: Any) -> NDArray:
-    import pyarrow as pa
-
-    whole = pa.types.is_integer(column.type) or pa.types.is_decimal(column.type) or pa.types.is_null(column.type)
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column  # listed far quicker
-    return arrow_floats(column) if whole else as_column(plain.to_pylist())
+    parsed: dict[str, float] = {}  # many texts are equal
+    return np.array([_parse_number(value, name, row, parsed) for row, value in enumerate(values)], np.float64)
 
 
 def is_temporal(column: Any) -> bool:
-    """Whether an Arrow column holds dates, times or durations."""
     import pyarrow as pa
 
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return pa.types.is_temporal(kind)
+    return pa.types.is_temporal(arrow.value_type(column.type))
 
 
-def _to_datetimes(column: Any) -> NDArray:
-    """An Arrow column of dates, times (since midnight) or durations as an ndarray of them, NaT where null."""
+def _from_arrow_numbers(column: Any) -> NDArray:
+    """An Arrow column as an ndarray: numbers, objects, dates, durations or times since midnight (NaT where null)."""
     import pyarrow as pa
 
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return arrow.arrow_floats(column)
+    plain = column.cast(arrow.value_type(kind))
+    if not is_temporal(plain):
+        return as_column(plain.to_pylist())
     if pa.types.is_interval(plain.type):
         plain = intervals_to_durations(plain)
     if pa.types.is_time(plain.type):
@@ -368,21 +371,20 @@ def _to_datetimes(column: Any) -> NDArray:
     return plain.to_numpy(zero_copy_only=False) if isinstance(plain, pa.Array) else plain.to_numpy()
 
 
-def _parse_number(value: Any, name: Name | None, row: int, read: dict[str, float]) -> float:
+def _parse_number(value: Any, name: Name | None, row: int, parsed: dict[str, float]) -> float:
     try:
         if isinstance(value, str):
-            if value not in read:
-                read[value] = np.nan if value.strip().lower() in MISSING_MARKERS else parse_plain_number(value)
-            return read[value]
-        return np.nan if is_absent(value) else float(value)
+            if value not in parsed:
+                parsed[value] = np.nan if value.strip().lower() in MISSING_MARKERS else parse_plain_number(value)
+            return parsed[value]
+        return np.nan if arrow.is_absent(value) else float(value)
     except (TypeError, ValueError, OverflowError):  # a whole number may be too long for a float
-        remedy = f"only a model fitted with events={{{name!r}: 'categorical'}} takes text"
-        remedy = f"send null (None) where it is missing, or name it in na=[...]; {remedy}"
+        remedy = "send null (None) where it is missing; to use text, fit the column as categorical"
         raise InputError(f"{value!r} is not a number", column=name, row=row, value=value, remedy=remedy) from None
 
 
 def _stack_columns(columns: list[NDArray]) -> NDArray:
-    """Columns as one block: a view where they lie evenly in one array, as those of a data frame may, else a copy."""
+    """Columns as one block: a view if they are evenly spaced in one array, as in a data frame, else a copy."""
     first = columns[0]
     if len(columns) == 1:
         return first[:, None]

@@ -13,7 +13,7 @@ import numpy as np
 
 from candide.data.blocks import Floats
 from candide.data.notes import issue_warnings
-from candide.data.sampling import RowSampler
+from candide.data.sample import RowSampler
 from candide.engines.base import Watch, no_progress, open_source
 from candide.engines.batches import split_batches
 from candide.engines.reading import ReadOptions, make_read_options
@@ -27,7 +27,7 @@ from candide.model.policy import Policy
 _MAX_PROBABILITIES = 1 << 22  # probabilities kept, of a random sample of the rows
 _MAX_STEPS, _TOLERANCE = 20_000, 1e-10
 _UNKNOWN_DEVIATION = 0.25  # standard error of a proportion that is unknown: nearly that of a uniform number
-_MIN_LIKELIHOOD_DIFFERENCE = 1e-6  # between rows, below which they say nothing about proportions
+_MIN_LIKELIHOOD_DIFFERENCE = 1e-6  # between rows, below which they do not determine proportions
 
 
 @dataclass(frozen=True)
@@ -48,18 +48,22 @@ def adapt_prior(
     if len(fitted.labels) < 2:
         [label] = fitted.labels.values
         raise InputError(f"the model has only one class, {label!r}", value=label, remedy="fit one with two classes")
-    base, labels = without_prior_shift(fitted), fitted.labels.values
+    labels, policy = fitted.labels.values, fitted.policy
+    base = fitted if policy is None else replace(fitted, policy=replace(policy, class_prior=None))
     with open_source(data, make_read_options(fitted, reading)) as source, watch(source, "scoring"):
         prepare_to_score(source, base.plan, base)
         unseen_values, sampler = UnseenValues(base.plan), RowSampler(_MAX_PROBABILITIES // len(labels))
         scan = source.engine.score(source, base.plan, [])
-        score = partial(_posterior, base, unseen_values)
-        for log_posterior in threads.map_ahead(score, split_batches(scan.batches, len(labels))):
+        score = partial(score_batch, base, unseen_values=unseen_values)
+        for log_posterior, _ in threads.map_ahead(score, split_batches(scan.batches, len(labels))):
             sampler.add(log_posterior)
         if not sampler.n:
             raise InputError(f"{source.name} has no rows", value=0, remedy="pass rows to adapt to")
     issue_warnings(unseen_values.notes())
-    proportions, errors = estimate_class_prior(base, sampler.rows)
+    with np.errstate(divide="ignore"):
+        ratio = sampler.rows - np.log(base.base_proportions)
+    ratio -= ratio.max(axis=1, keepdims=True)
+    proportions, errors = fit_class_proportions(np.exp(ratio), base.base_proportions)
     if not (errors < _UNKNOWN_DEVIATION).any():
         what, remedy = "these rows do not determine the class proportions", "pass more rows, or rows with more columns"
         raise InputError(what, value=sampler.n, remedy=remedy)
@@ -69,27 +73,8 @@ def adapt_prior(
     return AdaptedModel(fitted.with_policy(Policy(class_prior=after)), before, after, error, sampler.n)
 
 
-def without_prior_shift(fitted: FittedModel) -> FittedModel:
-    """The model with the class prior that it learned."""
-    policy = fitted.policy
-    return fitted if policy is None else replace(fitted, policy=replace(policy, class_prior=None))
-
-
-def estimate_class_prior(fitted: FittedModel, log_posterior: Floats) -> tuple[Floats, Floats]:
-    """(classes,) the class proportions of rows, by their probabilities, and their standard errors."""
-    with np.errstate(divide="ignore"):
-        ratio = log_posterior - np.log(fitted.base_proportions)
-    ratio -= ratio.max(axis=1, keepdims=True)
-    return fit_class_proportions(np.exp(ratio), fitted.base_proportions)
-
-
 def fit_class_proportions(likelihood: Floats, start: Floats) -> tuple[Floats, Floats]:
-    """(classes,) maximum-likelihood proportions, of p(x | class) up to a factor of each row, and their standard errors.
-
-    >>> proportions, errors = fit_class_proportions(np.repeat(np.eye(2), [30, 70], axis=0), np.array([0.5, 0.5]))
-    >>> proportions.round(3).tolist(), errors.round(3).tolist()
-    ([0.3, 0.7], [0.046, 0.046])
-    """
+    """(classes,) maximum-likelihood proportions and their standard errors, of p(x | class) up to a factor by row."""
     proportions, n = np.where(start > 0, start, 0.0), len(likelihood)
     for _ in range(_MAX_STEPS):
         new = proportions * (likelihood / (likelihood @ proportions)[:, None]).mean(axis=0)
@@ -105,7 +90,3 @@ def fit_class_proportions(likelihood: Floats, start: Floats) -> tuple[Floats, Fl
     ranges = np.ptp(likelihood / likelihood.sum(axis=1, keepdims=True), axis=0)
     is_constant = ranges.max(initial=0.0) < _MIN_LIKELIHOOD_DIFFERENCE
     return (start, np.full(k, np.inf)) if is_constant else (proportions, error)
-
-
-def _posterior(fitted: FittedModel, unseen_values: UnseenValues, batch: Any) -> Floats:
-    return score_batch(fitted, batch, unseen_values)[0]

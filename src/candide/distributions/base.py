@@ -1,13 +1,11 @@
 """Base of all distributions: fitted parameters that score rows, explain a score feature by feature, and sample.
 
-A distribution gives its arrays for a file, its mean, its divergence from another of its kind, a description of each
-feature, and its score as an expression (:mod:`candide.distributions.score_expression`).
 Axes are (row, class, feature). A distribution holds no state but its parameters: threads may share one.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -16,15 +14,13 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, to_dense
+from candide.distributions.arrays import ArraySource, DistributionShape, read_array
 from candide.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
-    from candide.distributions.arrays import ArraySource, DistributionShape
     from candide.distributions.score_expression import Expression
     from candide.distributions.score_form import ScoreForm
     from candide.distributions.token_weights import TokenWeights
-    from candide.distributions.weighted import WeightedDistribution
-
 
 Names = Sequence[Any]  # of columns or levels
 Rows = tuple[list[str], Floats]  # names of rows, and (row, class) values
@@ -37,7 +33,7 @@ class LevelScores:
     """The score of each level or cell; cells of one bin have the same score contrasts in all classes."""
 
     table: Floats  # (cells of all features, class)
-    offsets: Codes  # (features + 1) feature j owns the cells from offsets[j] to offsets[j + 1]
+    offsets: Codes  # (features + 1) feature j has the cells from offsets[j] to offsets[j + 1]
     bins: Codes  # (cells of all features) the bin of each, numbered within the feature
 
     @classmethod
@@ -47,15 +43,12 @@ class LevelScores:
 
     def for_feature(self, j: int) -> tuple[Floats, Codes]:
         """(cell, class) the scores of one feature, and (cell,) the bin of each cell."""
-        own = slice(*self.offsets[j : j + 2])
-        return self.table[own], self.bins[own]
+        cells = slice(*self.offsets[j : j + 2])
+        return self.table[cells], self.bins[cells]
 
 
 class PickledWithoutCaches:
-    """A value whose cached properties are left out of pickles and copies.
-
-    They hold what only the kernels of this process can use, such as hash tables and padded arrays, and are made again.
-    """
+    """Leaves cached properties out of pickles and copies: they hold what only the kernels of this process can use."""
 
     def __getstate__(self) -> dict[str, Any]:
         kind = type(self)
@@ -65,25 +58,30 @@ class PickledWithoutCaches:
 class Distribution(PickledWithoutCaches, ABC):
     """p(x | class) for every column of a block at once. An absent value adds 0."""
 
-    name: ClassVar[str] = ""  # by which files know it; without one it cannot be kept
+    name: ClassVar[str] = ""  # by which files know it; without one it cannot be saved
     nonlinear_reason: ClassVar[str] = (
         "its log-density is not linear in the value; choose another event model"  # why, remedy
     )
     block_kind: str = "numbers"  # what its rows are of: "numbers", "codes" of levels, or "documents"
     has_density: bool = True  # whether its scores are log-probabilities, so that there is a log p(x)
 
-    min_batch_rows: ClassVar[int] = 64  # fewer of them are scored at a higher price each
+    min_batch_rows: ClassVar[int] = 64  # fewer rows are scored at a higher price each
     is_on_real_line: ClassVar[bool] = False  # whether it is of any number: then it may be of logs
     is_blas_bound: ClassVar[bool] = False  # whether rows are scored by products of matrices
     can_screen_classes: bool = False  # whether to find the largest class costs less than to score them all
 
     @property
-    @abstractmethod
-    def n_classes(self) -> int: ...
+    def _shape(self) -> tuple[int, int]:
+        """How many classes and features it has."""
+        raise NotImplementedError
 
     @property
-    @abstractmethod
-    def n_features(self) -> int: ...
+    def n_classes(self) -> int:
+        return self._shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self._shape[1]
 
     # Scores
 
@@ -92,9 +90,9 @@ class Distribution(PickledWithoutCaches, ABC):
         """Add log p(row | class) into ``out`` (row, class); return how many values were absent, or kernels.INFINITE."""
 
     def add_for_argmax(self, block: Block, out: Floats) -> int:
-        """As ``add_log_prob``, where nothing but the largest class of each row is asked for, and nothing follows.
+        """As ``add_log_prob``, but only the largest class of each row must be right; the others may be anything below.
 
-        The largest is then the largest of ``add_log_prob``; what the others get may be anything below it.
+        Nothing may be added to ``out`` afterwards.
         """
         return self.add_log_prob(block, out)
 
@@ -128,8 +126,6 @@ class Distribution(PickledWithoutCaches, ABC):
 
     def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
         """The distribution with the contribution of feature j multiplied by ``weight[j]``. It has no density."""
-        from candide.distributions.weighted import WeightedDistribution
-
         return WeightedDistribution(self, np.asarray(weight, np.float64))
 
     def with_token_weights(self, token_weights: "TokenWeights", unknown_scores: Floats | None = None) -> "Distribution":
@@ -141,14 +137,14 @@ class Distribution(PickledWithoutCaches, ABC):
         return None
 
     def add_weighted(self, block: Block, weight: Floats, out: Floats) -> int:
-        """As ``add_log_prob``, with each feature's term multiplied by its weight."""
+        """As ``add_log_prob``, with each feature's contribution multiplied by its weight."""
         x, n_absent = to_dense(block), 0
-        for some in chunk_slices(x, out):
-            piece = x[some]
+        for rows in chunk_slices(x, out):
+            piece = x[rows]
             if np.isinf(piece).any():
                 return kernels.INFINITE
             n_absent += int(np.isnan(piece).sum()) if piece.dtype.kind == "f" else int((piece < 0).sum())
-            out[some] += multiply_contributions(self.contributions(piece), weight).sum(axis=2)
+            out[rows] += multiply_contributions(self.contributions(piece), weight).sum(axis=2)
         return n_absent
 
     @property
@@ -202,11 +198,9 @@ class Distribution(PickledWithoutCaches, ABC):
         """The probabilities of levels or tokens in both distributions, class by class; nothing where it has none."""
         return iter(())
 
-    def form(self) -> "ScoreForm":
-        """The score as a polynomial of the columns, or why it is not one."""
-        from candide.distributions.score_form import UnavailableForm
-
-        return UnavailableForm(self.nonlinear_reason)
+    def form(self) -> "ScoreForm | None":
+        """The score as a polynomial of the columns; None where it is not one, for the ``nonlinear_reason``."""
+        return None
 
     def score_expression(self, x: "Expression") -> "Expression":
         """The score of values ``x`` as an expression, which every export target prints.
@@ -233,7 +227,7 @@ class Distribution(PickledWithoutCaches, ABC):
         self._refuse("cannot be saved without its counts", "save the model with detail='tally'")
 
     @classmethod
-    def from_arrays(cls, arrays: "ArraySource", shape: "DistributionShape", base: "Distribution | None" = None) -> Self:
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: "Distribution | None" = None) -> Self:
         """The distribution of ``arrays``; raise an InputError that names a wrong array and what was expected."""
         raise InputError(f"a {cls.__name__} cannot be made from arrays")
 
@@ -241,8 +235,113 @@ class Distribution(PickledWithoutCaches, ABC):
         raise InputError(f"a {type(self).__name__} {what}", value=type(self).__name__, remedy=remedy)
 
 
+class WrappedDistribution(Distribution):
+    """Shared by distributions that are made from another one."""
+
+    base: Distribution
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.base.n_classes, self.base.n_features
+
+    @property
+    def is_blas_bound(self) -> bool:  # type: ignore[override]
+        return self.base.is_blas_bound
+
+    @property
+    def inner_distribution(self) -> Distribution:
+        return self.base
+
+
+def _method_of_base(name: str) -> Any:
+    return lambda self, *args, **kwargs: getattr(self.base, name)(*args, **kwargs)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedDistribution(WrappedDistribution):
+    """Its result is a score, not a log-probability. Rows are those of the unweighted distribution."""
+
+    base: Distribution
+    weight: Floats  # (feature)
+
+    name: ClassVar[str] = "weighted"
+    has_density = False
+
+    def __post_init__(self) -> None:
+        if self.weight.shape != (self.base.n_features,) or not np.isfinite(self.weight).all():
+            what = f"{self.base.n_features} features, and weights of shape {self.weight.shape}"
+            raise InputError(what, value=self.weight, remedy="pass a finite number for each")
+
+    @property
+    def block_kind(self) -> str:  # type: ignore[override]
+        return self.base.block_kind
+
+    @property
+    def nonlinear_reason(self) -> str:  # type: ignore[override]
+        return self.base.nonlinear_reason
+
+    @cached_property
+    def _scaled_base(self) -> Distribution | None:
+        return self.base.scale_tables(self.weight)
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        if self._scaled_base is not None:
+            return self._scaled_base.add_log_prob(block, out)
+        return self.base.add_weighted(block, self.weight, out)
+
+    def contributions(self, block: Block) -> Floats:
+        return multiply_contributions(self.base.contributions(block), self.weight)
+
+    def _contributions(self, x: NDArray) -> Floats:
+        return multiply_contributions(self.base._contributions(x), self.weight)
+
+    def with_feature_weights(self, weight: NDArray) -> "WeightedDistribution":
+        return WeightedDistribution(self.base, self.weight * weight)
+
+    @property
+    def base_and_weights(self) -> tuple[Distribution, Floats]:
+        return self.base, self.weight
+
+    @property
+    def generative_distribution(self) -> Distribution:
+        return self.base.generative_distribution
+
+    def level_scores(self) -> LevelScores | None:
+        return self._scaled_level_scores
+
+    @cached_property
+    def _scaled_level_scores(self) -> LevelScores | None:  # explanations ask for it column by column
+        base = self.base.level_scores()
+        if base is None:
+            return None
+        weight = np.repeat(self.weight, np.diff(base.offsets))[:, None]
+        return replace(base, table=multiply_contributions(base.table, weight))
+
+    sample = _method_of_base("sample")
+    sample_block = _method_of_base("sample_block")
+    mean = _method_of_base("mean")
+    parameters = _method_of_base("parameters")
+    describe = _method_of_base("describe")
+
+    def form(self) -> "ScoreForm | None":
+        form = self.base.form()
+        return form and form.scale_units(self.weight)
+
+    def to_export_dict(self) -> dict[str, Any]:
+        return {**self.base.to_export_dict(), "weight": self.weight}
+
+    def arrays(self) -> dict[str, NDArray]:
+        return {"weight": self.weight}
+
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        if base is None:
+            raise InputError("the weighted distribution is missing")
+        return cls(base, read_array(arrays, "weight", (base.n_features,)))
+
+
 def multiply_contributions(contributions: Floats, weight: Floats) -> Floats:
-    """terms * weight, with 0 * -inf = 0."""
+    """contributions * weight, with 0 * -inf = 0."""
     with np.errstate(invalid="ignore"):
         return np.where(weight == 0, 0.0, contributions * weight)
 
@@ -254,7 +353,7 @@ def symmetric_divergence(p: Floats, q: Floats) -> Floats:
 
 
 def chunk_slices(x: NDArray, out: Floats) -> Iterator[slice]:
-    """The rows of a block, some at a time."""
+    """Consecutive slices of the rows of a block."""
     step = max(1, _CHUNK_CELLS // max(1, out.shape[1] * x.shape[1]))
     return (slice(start, start + step) for start in range(0, len(x), step))
 
@@ -262,34 +361,14 @@ def chunk_slices(x: NDArray, out: Floats) -> Iterator[slice]:
 def to_dense_floats(block: Block) -> NDArray:
     """The block as the dense floats that kernels read: float32 and float64 stay what they are."""
     if isinstance(block, Csr):
-        raise InputTypeError(
-            "sparse rows where dense ones are needed: zeros are values here", remedy="pass X.toarray()"
-        )
+        what = "sparse rows where dense ones are needed: zeros are values here"
+        raise InputTypeError(what, remedy="pass X.toarray()")
     return block if block.dtype in (np.float32, np.float64) else block.astype(np.float64)
 
 
-def clip_to_range(x: NDArray) -> NDArray:
-    """Amounts as they are scored: log-probabilities of larger ones than LARGEST_SCORED are not finite."""
-    return np.minimum(x, MAX_SCORED_VALUE) if x.max(initial=0.0) > MAX_SCORED_VALUE else x
-
-
-def fill_absent_with_zero(block: NDArray) -> tuple[Floats, int]:
-    """Counts in which an absent value is a word that did not occur, and how many were absent, or kernels.INFINITE."""
-    x = to_dense_floats(block).astype(np.float64, copy=False)
-    if np.isfinite(x).all():
-        return clip_to_range(x), 0
-    absent = np.isnan(x)
-    return np.where(absent, 0.0, x), kernels.INFINITE if np.isinf(x).any() else int(absent.sum())
-
-
 def mask_absent(x: NDArray, contributions: Floats) -> Floats:
-    """(row, class, feature) terms, 0 where the (row, feature) value is absent."""
+    """(row, class, feature) contributions, 0 where the (row, feature) value is absent."""
     return np.where(np.isnan(x)[:, None, :], 0.0, contributions)
-
-
-def make_contiguous(*arrays: NDArray) -> tuple[Floats, ...]:
-    """Arrays of one shape in the layout that kernels read."""
-    return tuple(np.ascontiguousarray(a, np.float64) for a in np.broadcast_arrays(*arrays))
 
 
 def refuse_infinite(x: NDArray) -> None:
@@ -297,10 +376,8 @@ def refuse_infinite(x: NDArray) -> None:
     at = np.argwhere(np.isinf(x))
     if len(at):
         row, column = at[0].tolist()
-        value = x[row, column]
-        raise InputError(
-            f"{value} is not a finite number", column=column, row=row, value=value, remedy="pass NaN for absent"
-        )
+        value, remedy = x[row, column], "pass NaN for absent"
+        raise InputError(f"{value} is not a finite number", column=column, row=row, value=value, remedy=remedy)
 
 
 @dataclass(frozen=True, eq=False)

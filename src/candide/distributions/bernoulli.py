@@ -1,14 +1,6 @@
 """Bernoulli: yes where a number lies above the threshold, no where it does not. In sparse rows what is not stored is 0.
 
->>> example = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=10.0)
->>> np.exp(example.log_prob(np.array([[7.0], [12.0], [np.nan]]))).tolist()
-[[0.75, 0.5], [0.25, 0.5], [1.0, 1.0]]
-
 Without a threshold a value from 0 to 1 is how much of a yes it is, so that the score is linear in it.
-
->>> fractions = Bernoulli(np.log([[0.75], [0.5]]), np.log([[0.25], [0.5]]), threshold=None)
->>> np.exp(fractions.log_prob(np.array([[0.0], [1.0], [0.5]]))).round(3).tolist()
-[[0.75, 0.5], [0.25, 0.5], [0.433, 0.5]]
 """
 
 from dataclasses import dataclass
@@ -20,14 +12,7 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats
-from candide.distributions.arrays import (
-    LOG_VALUES,
-    ArraySource,
-    DistributionShape,
-    number_as_array,
-    read_array,
-    read_optional_array,
-)
+from candide.distributions.arrays import LOG_VALUES, ArraySource, DistributionShape, read_array, read_optional_array
 from candide.distributions.base import (
     Distribution,
     mask_absent,
@@ -40,7 +25,7 @@ from candide.distributions.score_expression import Expression, parameter, times,
 from candide.errors import InputError
 
 if TYPE_CHECKING:
-    from candide.distributions.score_form import Polynomial
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +37,8 @@ class Bernoulli(Distribution):
     name: ClassVar[str] = "bernoulli"
 
     @property
-    def n_classes(self) -> int:
-        return self.log_no.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.log_no.shape[1]
+    def _shape(self) -> tuple[int, int]:
+        return self.log_no.shape
 
     @cached_property
     def _dense(self) -> tuple[Floats, Floats]:
@@ -68,8 +49,8 @@ class Bernoulli(Distribution):
         """What a row of nothing but no scores, what each yes changes, and both for the count of impossible values."""
         no, never = _split_infinite(self.log_no.T)
         yes, always = _split_infinite(self.log_yes.T)
-        struck = never.sum(axis=0) if never.any() or always.any() else None
-        return no.sum(axis=0), kernels.pad_columns(yes - no), struck, kernels.pad_columns(always - never)
+        impossible = never.sum(axis=0) if never.any() or always.any() else None
+        return no.sum(axis=0), kernels.pad_columns(yes - no), impossible, kernels.pad_columns(always - never)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         if self.threshold is None:
@@ -77,20 +58,17 @@ class Bernoulli(Distribution):
         if not isinstance(block, Csr):
             return kernels.add_switch(to_dense_floats(block), self.threshold, *self._dense, out)
         if self.threshold < 0:
-            raise InputError(
-                f"threshold {self.threshold:g} < 0 would make all that sparse rows omit a yes",
-                value=self.threshold,
-                remedy="pass dense rows",
-            )
+            what = f"threshold {self.threshold:g} < 0 would make all that sparse rows omit a yes"
+            raise InputError(what, value=self.threshold, remedy="pass dense rows")
         # Every feature counts as no, then stored values above the threshold count as yes instead.
         all_no, change, impossible, impossible_change = self._sparse
         out += all_no
         if kernels.add_linear_csr(*block[:3], change, out, self.threshold) == kernels.INFINITE:
             return kernels.INFINITE
         if impossible is not None:
-            struck = np.tile(impossible, (len(out), 1))
-            kernels.add_linear_csr(*block[:3], impossible_change, struck, self.threshold)
-            out[struck > 0.5] = -np.inf
+            count = np.tile(impossible, (len(out), 1))
+            kernels.add_linear_csr(*block[:3], impossible_change, count, self.threshold)
+            out[count > 0.5] = -np.inf
         return 0
 
     def _add_fractions(self, block: Block, out: Floats) -> int:
@@ -110,41 +88,40 @@ class Bernoulli(Distribution):
 
     def _contributions(self, x: NDArray) -> Floats:
         if self.threshold is None:
-            share = x[:, None, :].astype(np.float64, copy=False)
-            of_yes = np.where(share == 0, 0.0, share * self.log_yes)
-            return mask_absent(x, of_yes + np.where(share == 1, 0.0, (1.0 - share) * self.log_no))
+            fraction = x[:, None, :].astype(np.float64, copy=False)
+            of_yes = np.where(fraction == 0, 0.0, fraction * self.log_yes)
+            return mask_absent(x, of_yes + np.where(fraction == 1, 0.0, (1.0 - fraction) * self.log_no))
         return mask_absent(x, np.where((x > self.threshold)[:, None, :], self.log_yes, self.log_no))
 
     def scale_tables(self, weight: Floats) -> "Bernoulli":
-        return Bernoulli(
-            multiply_contributions(self.log_no, weight), multiply_contributions(self.log_yes, weight), self.threshold
-        )
+        no, yes = (multiply_contributions(table, weight) for table in (self.log_no, self.log_yes))
+        return Bernoulli(no, yes, self.threshold)
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
-        """0 and 1, or where the threshold does not part these, numbers that it does part."""
+        """0 and 1, or numbers on both sides of the threshold where these are not."""
         limit = 0.0 if self.threshold is None else self.threshold
         no, yes = min(0.0, limit), max(1.0, np.nextafter(limit, np.inf))
         return np.where(rng.random((len(y), self.n_features)) < np.exp(self.log_yes)[y], yes, no)
 
     def mean(self) -> Floats:
-        """The probability of yes."""
         return np.exp(self.log_yes)
 
     def divergence(self, other: Self) -> Floats:
-        return symmetric_divergence(np.exp(self.log_yes), np.exp(other.log_yes)) + symmetric_divergence(
-            np.exp(self.log_no), np.exp(other.log_no)
-        )
+        pairs = ((self.log_yes, other.log_yes), (self.log_no, other.log_no))
+        yes, no = (symmetric_divergence(np.exp(p), np.exp(q)) for p, q in pairs)
+        return yes + no
 
     def parameters(self) -> dict[str, NDArray]:
         return {"probability": np.exp(self.log_yes)}
 
-    def form(self) -> "Polynomial":
-        from candide.distributions.score_form import NumericInput, Polynomial
+    def form(self) -> "ScoreForm":
+        from candide.distributions.score_form import NumericForm
 
         with np.errstate(invalid="ignore"):
             weight = self.log_yes - self.log_no
-        read = NumericInput() if self.threshold is None else NumericInput("above", self.threshold)
-        return Polynomial(self.log_no, weight, numeric_input=read)
+        if self.threshold is None:
+            return NumericForm(self.log_no, weight)
+        return NumericForm(self.log_no, weight, function="above", threshold=self.threshold)
 
     def score_expression(self, x: Expression) -> Expression:
         if self.threshold is None:
@@ -153,18 +130,18 @@ class Bernoulli(Distribution):
         return zero_if_missing(x, where(x <= self.threshold, no, yes))
 
     def arrays(self) -> dict[str, NDArray]:
-        threshold = None if self.threshold is None else float(self.threshold)
-        return {"log_no": self.log_no, "log_yes": self.log_yes, **number_as_array(threshold, "threshold")}
+        threshold = {} if self.threshold is None else {"threshold": np.array([self.threshold], np.float64)}
+        return {"log_no": self.log_no, "log_yes": self.log_yes, **threshold}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         size = shape.n_classes, shape.n_features
-        no, yes = read_array(arrays, "log_no", size, LOG_VALUES), read_array(arrays, "log_yes", size, LOG_VALUES)
+        no, yes = (read_array(arrays, name, size, LOG_VALUES) for name in ("log_no", "log_yes"))
         threshold = read_optional_array(arrays, "threshold", (1,))
         return cls(no, yes, None if threshold is None else threshold.item())
 
 
 def _split_infinite(weights: Floats) -> tuple[Floats, Floats]:
     """Log-weights in two parts that add without NaN: the finite ones, and marks (1.0) where they are -inf."""
-    struck = np.isneginf(weights)
-    return np.where(struck, 0.0, weights), struck.astype(np.float64)
+    infinite = np.isneginf(weights)
+    return np.where(infinite, 0.0, weights), infinite.astype(np.float64)

@@ -1,15 +1,9 @@
-"""Categorical: a table of log-probabilities, one for every level of every column.
-
->>> even = Categorical(np.log([[0.5], [0.5]]), np.array([0, 2]), unseen=np.log([[0.25]]))
->>> np.exp(even.log_prob(np.array([[0], [7], [-1]]))).ravel().tolist()  # a level, a level never seen, an absent value
-[0.5, 0.25, 1.0]
->>> even.describe(0, levels=["clay", "sand"])[0]
-['clay', 'sand']
-"""
+"""Categorical: a table of log-probabilities, one for every level of every column; and binned, of cells of a grid."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +11,7 @@ from numpy.typing import NDArray
 
 from candide import formatting, kernels
 from candide.data.blocks import Block, Codes, Floats
-from candide.distributions.arrays import LOG_PROBABILITIES, ArraySource, DistributionShape, read_array
+from candide.distributions.arrays import LOG_PROBABILITIES, NON_NEGATIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import (
     Distribution,
     LevelComparison,
@@ -29,53 +23,42 @@ from candide.distributions.base import (
     to_dense,
 )
 from candide.distributions.score_expression import Expression, joint
+from candide.encoding.codes import join_cell_names
+from candide.errors import InputError
 
 if TYPE_CHECKING:
-    from candide.distributions.score_form import Lookup
+    from candide.distributions.score_form import ScoreForm
 
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
     table: Floats  # (levels of all features, class) log-probabilities
-    offsets: Codes  # (features + 1) feature j owns rows offsets[j]:offsets[j+1]
+    offsets: Codes  # (features + 1) feature j has the rows offsets[j]:offsets[j+1]
     unseen: Floats  # (feature, class) log-probability of a level never seen
 
     name: ClassVar[str] = "categorical"
     block_kind = "codes"
 
     @property
-    def n_classes(self) -> int:
-        return self.table.shape[1]
-
-    @property
-    def n_features(self) -> int:
-        return len(self.offsets) - 1
+    def _shape(self) -> tuple[int, int]:
+        return self.table.shape[1], len(self.offsets) - 1
 
     @cached_property
     def _kernel_arrays(self) -> tuple[Codes, Floats, Floats]:
-        return (
-            np.ascontiguousarray(self.offsets, np.intp),
-            kernels.pad_columns(self.table),
-            kernels.pad_columns(self._unseen_scores),
-        )
+        offsets = np.ascontiguousarray(self.offsets, np.intp)
+        return offsets, kernels.pad_columns(self.table), kernels.pad_columns(self._unseen_scores)
 
     @cached_property
     def _unseen_scores(self) -> Floats:
-        """(feature, class) what a level never seen adds: 0 where every class has it for impossible.
-
-        It then does not distinguish the classes, and the other columns decide; see :meth:`impossible_rows`.
-        """
+        """(feature, class) what a level never seen adds: 0 where it is impossible in every class."""
         return zero_if_impossible(self.unseen)
 
     def impossible_rows(self, block: Block) -> NDArray[np.bool_] | None:
         """(row,) whether a row has a level never seen that has probability 0 in every class."""
-        never = self._impossible_features
-        return np.any(to_dense(block)[:, never] >= np.diff(self.offsets)[never], axis=1) if len(never) else None
-
-    @cached_property
-    def _impossible_features(self) -> Codes:
-        """Features of which a level never seen has probability 0 in every class."""
-        return np.flatnonzero(np.isneginf(self.unseen).all(axis=1))
+        features = np.flatnonzero(np.isneginf(self.unseen).all(axis=1))
+        if not len(features):
+            return None
+        return np.any(to_dense(block)[:, features] >= np.diff(self.offsets)[features], axis=1)
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         return kernels.add_levels(block, *self._kernel_arrays, out)
@@ -91,22 +74,18 @@ class Categorical(Distribution):
         return full[place].transpose(0, 2, 1)
 
     def scale_tables(self, weight: Floats) -> "Categorical":
-        by_level = np.repeat(weight, np.diff(self.offsets))[:, None]
-        return Categorical(
-            multiply_contributions(self.table, by_level),
-            self.offsets,
-            multiply_contributions(self.unseen, weight[:, None]),
-        )
+        table = multiply_contributions(self.table, np.repeat(weight, np.diff(self.offsets))[:, None])
+        return Categorical(table, self.offsets, multiply_contributions(self.unseen, weight[:, None]))
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Codes:
         """Level codes; -1 where a feature has no level at all."""
         out = np.full((len(y), self.n_features), -1, np.intp)
-        for j, (start, stop) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
+        for j, (start, stop) in enumerate(pairwise(self.offsets)):
             running = np.cumsum(np.exp(self.table[start:stop]), axis=0)
-            # Class c owns the interval (c, c + 1), so one sorted search serves every row.
+            # Class c has the interval (c, c + 1), so one sorted search serves every row.
             edges = (running / running[-1:] + np.arange(self.n_classes)).T.ravel()
-            found = np.searchsorted(edges, y + rng.random(len(y)), side="right") - y * (stop - start)
-            out[:, j] = np.clip(found, 0, stop - start - 1) if stop > start else -1
+            codes = np.searchsorted(edges, y + rng.random(len(y)), side="right") - y * (stop - start)
+            out[:, j] = np.clip(codes, 0, stop - start - 1) if stop > start else -1
         return out
 
     def level_scores(self) -> LevelScores:
@@ -115,7 +94,7 @@ class Categorical(Distribution):
     def mean(self, values: Sequence[Any] | None = None) -> Floats:
         """(class, feature) of levels that are numbers: ``values`` has those of each feature, by default their codes."""
         out = np.empty((self.n_classes, self.n_features))
-        for j, (start, stop) in enumerate(zip(self.offsets[:-1], self.offsets[1:], strict=True)):
+        for j, (start, stop) in enumerate(pairwise(self.offsets)):
             p = np.exp(self.table[start:stop])  # (level, class)
             total = p.sum(axis=0)
             numbers = np.arange(stop - start) if values is None else np.asarray(values[j], np.float64)
@@ -124,10 +103,10 @@ class Categorical(Distribution):
 
     def divergence(self, other: Self) -> Floats:
         by_level = symmetric_divergence(np.exp(self.table.T), np.exp(other.table.T))
-        some = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
+        has_levels = np.diff(self.offsets) > 0  # reduceat gives a feature without levels its neighbour's first
         out = np.zeros((self.n_classes, self.n_features))
-        if some.any():
-            out[:, some] = np.add.reduceat(by_level, self.offsets[:-1][some], axis=1)
+        if has_levels.any():
+            out[:, has_levels] = np.add.reduceat(by_level, self.offsets[:-1][has_levels], axis=1)
         return out
 
     def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
@@ -155,10 +134,10 @@ class Categorical(Distribution):
             values = np.vstack([values, probability[rest].sum(axis=0)])
         return rows, values
 
-    def form(self) -> "Lookup":
-        from candide.distributions.score_form import Lookup
+    def form(self) -> "ScoreForm":
+        from candide.distributions.score_form import LevelForm
 
-        return Lookup.from_table(self.table, self._unseen_scores, self.offsets)
+        return LevelForm.from_table(self.table, self._unseen_scores, self.offsets)
 
     def score_expression(self, x: Expression) -> Expression:
         """A row for every level of every column, and after them one for all levels that were never counted."""
@@ -166,15 +145,58 @@ class Categorical(Distribution):
         return joint("lookup", sizes=np.diff(self.offsets), table=table)
 
     def arrays(self) -> dict[str, NDArray]:
-        """Offsets follow from the levels of the plan, and are not kept."""
+        """Offsets follow from the levels of the plan, and are not saved."""
         return {"table": self.table, "unseen": self.unseen}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         table = read_array(arrays, "table", (sum(shape.sizes), shape.n_classes), LOG_PROBABILITIES)
-        return cls(
-            table, shape.offsets, read_array(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_PROBABILITIES)
-        )
+        unseen = read_array(arrays, "unseen", (shape.n_features, shape.n_classes), LOG_PROBABILITIES)
+        return cls(table, shape.offsets, unseen)
+
+
+@dataclass(frozen=True, eq=False)
+class Binned(Categorical):
+    """Log-probabilities of the cells of a grid, and the bin of each cell."""
+
+    bins: Codes  # (cells of all features) the bin of each cell, numbered within the feature
+
+    name: ClassVar[str] = "binned"
+
+    def describe(
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
+        """The bins in their order."""
+        cells = slice(*self.offsets[j : j + 2])
+        starts = np.flatnonzero(np.diff(self.bins[cells], prepend=-1))
+        ends = np.append(starts[1:], len(self.bins[cells])) - 1
+        names = [join_cell_names(levels[a], levels[b]) for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        return names, np.add.reduceat(np.exp(self.table[cells]), starts, axis=0)
+
+    def level_scores(self) -> LevelScores:
+        return LevelScores(self.table, self.offsets, self.bins)
+
+    def to_export_dict(self) -> dict[str, Any]:
+        """One table row for each bin, that of its first cell: cells of a bin differ by a constant over classes."""
+        bins = np.split(self.bins, self.offsets[1:-1])
+        first = [np.flatnonzero(np.diff(b, prepend=-1)) for b in bins]
+        offsets = np.concatenate([[0], np.cumsum([len(cells) for cells in first], dtype=np.intp)])
+        rows = np.concatenate([start + cells for start, cells in zip(self.offsets, first, strict=False)])
+        return {**Categorical(self.table[rows], offsets, self.unseen).to_export_dict(), "bins": bins}
+
+    def arrays(self) -> dict[str, Any]:
+        return super().arrays() | {"bins": self.bins.astype(np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        cells, n_cells = Categorical.from_arrays(arrays, shape), sum(shape.sizes)
+        bins, starts = read_array(arrays, "bins", (n_cells,), NON_NEGATIVE, np.int64), shape.offsets[:-1]
+        starts = starts[starts < n_cells]
+        steps = np.diff(bins, prepend=0)
+        steps[starts] = bins[starts]  # each feature begins anew, at 0
+        if not np.isin(steps, (0, 1)).all() or steps[starts].any():
+            raise InputError("array 'bins' does not number the bins of each column in order")
+        return cls(cells.table, cells.offsets, cells.unseen, bins.astype(np.intp))
 
 
 def zero_if_impossible(log_prob: Floats) -> Floats:

@@ -7,15 +7,26 @@ all tokens of a class have in common.
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from candide import numerics
 from candide.data.blocks import Block, Codes, Floats
 from candide.data.documents import Documents
-from candide.distributions.arrays import FINITE, ArrayRule, ArraySource, DistributionShape, read_array
+from candide.distributions.arrays import (
+    FINITE,
+    POSITIVE,
+    ArrayRule,
+    ArraySource,
+    DistributionShape,
+    check_rising,
+    read_array,
+    read_list,
+)
 from candide.distributions.base import Distribution, PickledWithoutCaches, multiply_contributions
+from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import Tokens, token_rows
 from candide.errors import InputError
 from candide.kernels import text as kernel
@@ -27,7 +38,7 @@ _CELLS = {"letters": np.uint8, "starts": np.int64, "ends": np.int64, "column": n
 
 @dataclass(frozen=True, eq=False)
 class TokenCells(PickledWithoutCaches):
-    """Values of (term, class) cells, by term: term i owns the cells ``ends[i]:ends[i+1]``."""
+    """Values of (token, class) cells, by token: token i has the cells ``ends[i]:ends[i+1]``."""
 
     letters: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -37,7 +48,7 @@ class TokenCells(PickledWithoutCaches):
 
     @cached_property
     def hash_table(self) -> Any:
-        """The terms as a hash table, made when the first document is scored."""
+        """The tokens as a hash table, made when the first document is scored."""
         return kernel.Words(self.letters, self.starts)
 
     @property
@@ -45,32 +56,28 @@ class TokenCells(PickledWithoutCaches):
         return len(self.starts) - 1
 
     def key(self, i: int) -> bytes:
-        """One of the terms as bytes."""
+        """A token as bytes."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
 
     def token_texts(self, token_indices: Codes) -> list[str]:
-        """Some of the terms as text."""
-        whole, starts = self.letters.tobytes(), self.starts
-        return [
-            whole[starts[i] : starts[i + 1]].decode("utf-8", "surrogatepass")
-            for i in np.asarray(token_indices).tolist()
-        ]
+        whole, starts = self.letters.tobytes(), self.starts.tolist()
+        spans = (slice(starts[i], starts[i + 1]) for i in np.asarray(token_indices).tolist())
+        return [whole[span].decode("utf-8", "surrogatepass") for span in spans]
 
     def sort_tokens(self) -> tuple["TokenCells", Codes]:
-        """The same cells with the terms in ascending order, and the order they were brought in."""
+        """The same cells with the tokens in ascending order, and that order."""
         order = sorted_keys.sort_order(self.letters, self.starts)
         at, _ = self.find_cells(order)
         ends = np.concatenate([[0], np.cumsum(np.diff(self.ends)[order])]).astype(np.int64)
-        return TokenCells(
-            *sorted_keys.take_keys(self.letters, self.starts, order), ends, self.column[at], self.value[at]
-        ), order
+        keys = sorted_keys.take_keys(self.letters, self.starts, order)
+        return TokenCells(*keys, ends, self.column[at], self.value[at]), order
 
     def split_by_class(self, n_classes: int) -> tuple[list[Codes], list[Floats]]:
-        """Class by class the terms of its cells, and their values."""
+        """Class by class the tokens of its cells, and their values."""
         order = np.argsort(self.column, kind="stable")
         ends = np.searchsorted(self.column[order], np.arange(1, n_classes))
-        term = np.repeat(np.arange(self.n_tokens), np.diff(self.ends))
-        return np.split(term[order], ends), np.split(self.value[order], ends)
+        token = np.repeat(np.arange(self.n_tokens), np.diff(self.ends))
+        return np.split(token[order], ends), np.split(self.value[order], ends)
 
     def arrays(self) -> dict[str, NDArray]:
         return {name: np.ascontiguousarray(getattr(self, name), kind) for name, kind in _CELLS.items()}
@@ -78,28 +85,22 @@ class TokenCells(PickledWithoutCaches):
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, rule: ArrayRule = FINITE) -> Self:
         """Offsets and places go to compiled loops, so all of them are checked before they are used."""
-        found = {name: arrays.get(name) for name in _CELLS}
-        for name, array in found.items():
-            if array is None or array.ndim != 1 or array.dtype != _CELLS[name]:
-                raise InputError(f"array {name!r} is missing, or not a list of {np.dtype(_CELLS[name]).name}")
-        cells = cls(**found)  # type: ignore[arg-type]
+        cells = cls(**{name: read_list(arrays, name, dtype) for name, dtype in _CELLS.items()})
         if len(cells.starts) != len(cells.ends) or len(cells.column) != len(cells.value):
-            raise InputError("the arrays of its terms and their cells are not of one length")
-        for name, size in (("starts", len(cells.letters)), ("ends", len(cells.column))):
-            ends = getattr(cells, name)
-            if not len(ends) or ends[0] != 0 or ends[-1] != size or (ends[1:] < ends[:-1]).any():
-                raise InputError(f"array {name!r} does not rise from 0 to {size}")
+            raise InputError("the arrays of its tokens and their cells differ in length")
+        check_rising(cells.starts, "starts", len(cells.letters))
+        check_rising(cells.ends, "ends", len(cells.column))
         if len(cells.column) and not (cells.column.min() >= 0 and cells.column.max() < shape.n_classes):
             raise InputError(f"array 'column' names a class that is none of {shape.n_classes}")
         if not is_sorted_by_token(cells.ends, cells.column):
-            raise InputError("array 'column' does not name the classes of a term in ascending order, each once")
+            raise InputError("array 'column' does not name the classes of a token in ascending order, each once")
         if not sorted_keys.is_ascending(cells.letters, cells.starts):
-            raise InputError("its terms are not in ascending order, each once")
+            raise InputError("its tokens are not in ascending order, each once")
         read_array(arrays, "value", cells.value.shape, rule)
         return cells
 
     def find_cells(self, token_indices: Codes) -> tuple[Codes, Codes]:
-        """The cells of some terms, and for each the position in ``places`` it belongs to."""
+        """The cells of tokens, and for each the position of its token in ``token_indices``."""
         sizes = np.diff(self.ends)[token_indices]
         owner = np.repeat(np.arange(len(token_indices)), sizes)
         first = np.cumsum(sizes) - sizes
@@ -112,10 +113,6 @@ class DocumentDistribution(Distribution):
     block_kind = "documents"
     tokens: Tokens
     cells: TokenCells
-
-    @property
-    def n_features(self) -> int:
-        return 1
 
     def contributions(self, block: Block) -> Floats:
         return self.log_prob(block)[:, :, None]
@@ -138,21 +135,21 @@ class DocumentDistribution(Distribution):
         return n_absent
 
     def _export_tokens(self) -> dict[str, Any]:
-        """The terms by their letters, or hashed ones by the number of their bucket, and the cells of each."""
+        """The tokens by their letters, or hashed ones by the number of their bucket, and the cells of each."""
         keys, cells = map(self.cells.key, range(self.cells.n_tokens)), self.cells
-        terms = [format_bucket(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
-        return {"tokens": terms, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
+        tokens = [format_bucket(key) if self.tokens.bits else key.decode("utf-8", "surrogatepass") for key in keys]
+        return {"tokens": tokens, "cells": np.diff(cells.ends), "classes": cells.column, "value": cells.value}
 
     @abstractmethod
     def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
-        """(term, class) what so many occurrences of these terms add."""
+        """(token, class) what so many occurrences of these tokens add."""
 
     def document_contributions(self, token_indices: Codes, occurrences: Floats) -> Floats:
-        """(term, class) what the terms of one document add to its score: these are all of them that are known."""
+        """(token, class) what all known tokens of one document add to its score."""
         return self.token_scores(token_indices, occurrences)
 
     def token_weights(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
-        """(term,) how much some terms count: once, where they have no weights."""
+        """(token,) how much tokens count: once, where they have no weights."""
         return np.ones(len(starts) - 1)
 
     def token_probabilities(self, token_indices: Codes) -> Floats | None:
@@ -160,7 +157,7 @@ class DocumentDistribution(Distribution):
         return None
 
     def token_rows(self, documents: Documents) -> tuple[NDArray, NDArray, NDArray]:
-        """Sparse rows of the known terms of documents."""
+        """Sparse rows of the known tokens of documents."""
         return token_rows(self.cells.hash_table, documents, self.tokens)
 
 
@@ -171,3 +168,59 @@ def format_bucket(key: bytes) -> str:
     ('263', '263-')
     """
     return f"{int.from_bytes(key[:4], 'little')}{'-' if key[4:] == bytes([1]) else ''}"
+
+
+@dataclass(frozen=True, eq=False)
+class PolyaDocuments(DocumentDistribution):
+    """The Dirichlet-multinomial of tokens: one that occurred is likelier to occur again."""
+
+    tokens: Tokens
+    cells: TokenCells  # alpha of the tokens that occur in a class
+    alpha: Floats  # (class,) of a token that does not
+    concentration: Floats  # (class,) sum of alpha over all tokens
+
+    name: ClassVar[str] = "polya_documents"
+    nonlinear_reason: ClassVar[str] = "under the model 'polya' repeats count less; use the model 'multinomial'"
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.alpha), 1
+
+    def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
+        at, owner = self.cells.find_cells(token_indices)
+        alpha = np.tile(self.alpha, (len(token_indices), 1))
+        alpha[owner, self.cells.column[at]] = self.cells.value[at]
+        return numerics.log_rising_factorial(alpha, occurrences[:, None])
+
+    def token_probabilities(self, token_indices: Codes) -> Floats:
+        return np.exp(self.token_scores(token_indices, np.ones(len(token_indices)))) / self.concentration
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        from scipy.sparse import csr_array
+
+        documents = Documents.from_column(block)
+        times, place, ends = self.token_rows(documents)
+        distinct, which = np.unique(times, return_inverse=True)
+        common = numerics.log_rising_factorial(self.alpha, distinct[:, None])  # (distinct, class)
+        shape = (len(documents), max(1, len(distinct)))
+        if len(distinct):
+            out += csr_array((np.ones(len(times)), which.astype(np.int32), ends), shape) @ common
+            at, owner = self.cells.find_cells(place)
+            column, row = self.cells.column[at], np.repeat(np.arange(len(documents)), np.diff(ends))[owner]
+            gain = numerics.log_rising_factorial(self.cells.value[at], times[owner]) - common[which[owner], column]
+            out += np.bincount(row * self.n_classes + column, gain, out.size).reshape(out.shape)
+        length = np.add.reduceat(np.append(times, 0.0), ends[:-1]) * (np.diff(ends) > 0)
+        out -= numerics.log_rising_factorial(self.concentration, length[:, None])
+        return int(documents.absent_mask().sum())
+
+    def score_expression(self, x: Expression) -> Expression:
+        return joint("polya", **self._export_tokens(), alpha=self.alpha, concentration=self.concentration)
+
+    def arrays(self) -> dict[str, NDArray]:
+        cells, _ = self.cells.sort_tokens()
+        return {**cells.arrays(), "alpha": self.alpha, "concentration": self.concentration}
+
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        alpha, mass = (read_array(arrays, name, (shape.n_classes,), POSITIVE) for name in ("alpha", "concentration"))
+        return cls(shape.tokens, TokenCells.from_arrays(arrays, shape, POSITIVE), alpha, mass)

@@ -1,11 +1,12 @@
-"""Columns modelled together: what the multivariate normal and its posterior predictive, the t, share.
+"""Columns modelled together: what the multivariate normal and the multivariate t share.
 
 A row is whitened by the inverse of the Cholesky root of the matrix: z = L^-1 (x - mean) has independent parts, so that
 log p(x) is a sum over them, and part j is what column j adds given the columns before it. Of a row with absent values
-the marginal distribution of those present is taken, exactly; rows are gathered by which values they have.
+the marginal distribution of those present is taken, exactly; rows are grouped by which values they have.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -22,11 +23,10 @@ from candide.errors import InputError
 
 LOG_2PI = float(np.log(2 * np.pi))
 _CHUNK_VALUES = 1 << 21  # values whitened at a time
-_MIN_SCREENED_COLUMNS = 64  # columns from which on bounds cost less than distances
+_MIN_SCREENED_COLUMNS = 64  # from so many columns on bounds cost less than distances
 _MIN_CONSTANT_LOG_PROB = -1e9  # log p of what does not vary, at least
 _MIN_LEAD = 1e-9  # by which the largest must lead, of its own size: more than double precision loses
 _MAX_CORRELATED_COLUMNS = 8  # columns whose correlations are described
-LINEAR_REMEDY = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
 
 
 class Elliptical(Distribution):
@@ -39,35 +39,36 @@ class Elliptical(Distribution):
     is_on_real_line: ClassVar[bool] = True
     is_blas_bound: ClassVar[bool] = True
     loc: Floats  # (class, feature)
-    _matrix: Floats  # (class or 1, feature, feature)
+    _matrix_name: ClassVar[str]  # of the field that holds the matrices
     _factor: Floats  # (class) by which the matrix is multiplied
     constant: NDArray[np.bool_]  # (feature)
 
     @property
-    def n_classes(self) -> int:
-        return self.loc.shape[0]
+    def _shape(self) -> tuple[int, int]:
+        return self.loc.shape
 
     @property
-    def n_features(self) -> int:
-        return self.loc.shape[1]
+    def _matrix(self) -> Floats:
+        """(class or 1, feature, feature)"""
+        return getattr(self, self._matrix_name)
+
+    @property
+    def _n_varying(self) -> int:
+        return self.n_features - int(self.constant.sum())
 
     @cached_property
-    def _roots(self) -> list[CholeskyRoot]:
-        """One for every matrix, of the columns that vary."""
-        joint, roots = np.flatnonzero(~self.constant), list[CholeskyRoot]()
+    def roots(self) -> list[CholeskyRoot]:
+        """One for every matrix, of the columns that vary; raise a SingularError where there is none."""
+        varying, roots = np.flatnonzero(~self.constant), list[CholeskyRoot]()
         for matrix in self._matrix:
             try:
-                roots.append(CholeskyRoot.from_matrix(matrix, joint))
+                roots.append(CholeskyRoot.from_matrix(matrix, varying))
             except SingularError as error:
                 raise SingularError(error.feature, len(roots)) from None
         return roots
 
-    def compute_roots(self) -> None:
-        """Find the roots of the matrices now; a SingularError where one has none."""
-        self._roots  # noqa: B018
-
     def _root(self, c: int) -> CholeskyRoot:
-        return self._roots[min(c, len(self._roots) - 1)]
+        return self.roots[min(c, len(self.roots) - 1)]
 
     @property
     def can_screen_classes(self) -> bool:  # type: ignore[override]
@@ -78,88 +79,75 @@ class Elliptical(Distribution):
 
     def add_for_argmax(self, block: Block, out: Floats) -> int:
         few = block.shape[0] < self.min_batch_rows  # so few that to round the roots costs more than it saves
-        return self._score_chunks(
-            block, out, self._add_complete if few or not self.can_screen_classes else self._add_largest
-        )
+        screened = self.can_screen_classes and not few
+        return self._score_chunks(block, out, self._add_largest if screened else self._add_complete)
 
     def _score_chunks(self, block: Block, out: Floats, add: Callable[[Floats, Floats], None]) -> int:
         """Score rows a piece of the block at a time, with ``add`` for those that have all values."""
         x = to_dense_floats(block)
         step = max(self.min_batch_rows, _CHUNK_VALUES // max(1, self.n_features))
-        absent = 0
+        n_absent = 0
         step = -(-len(x) // max(1, round(len(x) / step)))  # pieces of a size: a product of few rows is slow
         for start in range(0, len(x), max(1, step)):
-            piece = np.ascontiguousarray(x[start : start + step].T, np.float64)
-            got = self._add_chunk(piece, out[start : start + step], add)
-            if got == kernels.INFINITE:
+            piece, scores = np.ascontiguousarray(x[start : start + step].T, np.float64), out[start : start + step]
+            if np.isfinite(piece.sum()):  # one check for infinite and missing values; large numbers may overflow too
+                add(piece, scores)
+                continue
+            if np.isinf(piece).any():
                 return kernels.INFINITE
-            absent += got
-        return absent
-
-    def _add_chunk(self, x: Floats, out: Floats, add: Callable[[Floats, Floats], None]) -> int:
-        """Score columns (feature, row) of a piece of a block."""
-        total = x.sum()  # one check for infinite and missing values; a sum of large numbers may overflow as well
-        if np.isfinite(total):
-            add(x, out)
-            return 0
-        if np.isinf(x).any():
-            return kernels.INFINITE
-        gone = np.isnan(x)
-        for present, rows in _missing_patterns(gone):
-            part = out[rows]
-            if present.any():
-                self._marginal(present)._add_complete(np.ascontiguousarray(x[np.ix_(present, rows)]), part)
-            out[rows] = part
-        return int(gone.sum())
+            absent = np.isnan(piece)
+            n_absent += int(absent.sum())
+            for present, rows in _missing_patterns(absent):
+                if present.any():
+                    part = scores[rows]
+                    self._marginal(present)._add_complete(np.ascontiguousarray(piece[np.ix_(present, rows)]), part)
+                    scores[rows] = part
+        return n_absent
 
     def _add_largest(self, x: Floats, out: Floats) -> None:
-        """Screen the classes, and score those that may yet be the largest of a row."""
+        """Screen the classes, and score those that may be the largest of a row."""
         nearest, farthest = self._screen.bounds(x)
         before, out[...] = out.copy(), out + self._log_prob_complete(farthest, x)
         first = out.argmax(axis=1)[:, None]
         least = np.take_along_axis(out, first, axis=1)
         least -= np.abs(least) * _MIN_LEAD
-        rival = ~(before + self._log_prob_complete(nearest, x) < least)  # NaN is not below it
-        np.put_along_axis(rival, first, True, axis=1)
-        open_ = np.flatnonzero(rival.sum(axis=1) > 1)
-        size, x = np.full((len(open_), self.n_classes), np.inf), x[:, open_]
-        for c, root in enumerate(self._roots):
-            rows = np.flatnonzero(rival[open_, c])
+        is_candidate = ~(before + self._log_prob_complete(nearest, x) < least)  # NaN is not below it
+        np.put_along_axis(is_candidate, first, True, axis=1)
+        undecided = np.flatnonzero(is_candidate.sum(axis=1) > 1)
+        size, x = np.full((len(undecided), self.n_classes), np.inf), x[:, undecided]
+        for c, root in enumerate(self.roots):
+            rows = np.flatnonzero(is_candidate[undecided, c])
             part = np.zeros((len(rows), 1))
             root.distances(x[:, rows], self.loc[c : c + 1], part)
             size[rows, c] = part[:, 0]
-        out[open_] = before[open_] + self._log_prob_complete(size, x)
+        out[undecided] = before[undecided] + self._log_prob_complete(size, x)
 
     @cached_property
-    def _screen(self) -> "DistanceScreen":
+    def _screen(self) -> DistanceScreen:
         spread = np.sqrt(np.einsum("cjj->cj", self._matrix).mean(axis=0))
-        return DistanceScreen.from_roots(self.loc, self._roots, spread)
+        return DistanceScreen.from_roots(self.loc, self.roots, spread)
 
     def _add_complete(self, x: Floats, out: Floats) -> None:
         size = np.zeros(out.shape, order="F")  # |z|^2 in each class
-        if len(self._roots) == 1:
-            self._roots[0].distances(x, self.loc, size)
-        else:
-            for c, root in enumerate(self._roots):
-                root.distances(x, self.loc[c : c + 1], size[:, c : c + 1])
+        step = self.n_classes if len(self.roots) == 1 else 1
+        for c, root in zip(range(0, self.n_classes, step), self.roots, strict=True):
+            root.distances(x, self.loc[c : c + step], size[:, c : c + step])
         out += self._log_prob_complete(size, x)
 
     def _log_prob_complete(self, size: Floats, x: Floats) -> Floats:
         """(row, class) log p of whole rows at a squared distance from each class."""
-        got = self._log_density(size / self._factor, self._log_norm, self.n_features - int(self.constant.sum()))
+        log_prob = self._log_density(size / self._factor, self._log_norm, self._n_varying)
         if self.constant.any():
             # The same in all classes: however unlikely, it must not swallow the digits in which they differ.
-            got += np.maximum(
-                _normal_contributions(x[self.constant].T, *self._constant_moments).sum(axis=1, keepdims=True),
-                _MIN_CONSTANT_LOG_PROB,
-            )
-        return got
+            constant = _normal_contributions(x[self.constant].T, *self._constant_moments)
+            log_prob += np.maximum(constant.sum(axis=1, keepdims=True), _MIN_CONSTANT_LOG_PROB)
+        return log_prob
 
     @cached_property
     def _log_norm(self) -> Floats:
         """(class) the log of the determinant of the root."""
-        joint = self.n_features - int(self.constant.sum())
-        return np.array([self._root(c).log_det for c in range(self.n_classes)]) + 0.5 * joint * np.log(self._factor)
+        log_det = np.array([self._root(c).log_det for c in range(self.n_classes)])
+        return log_det + 0.5 * self._n_varying * np.log(self._factor)
 
     @cached_property
     def _constant_moments(self) -> tuple[Floats, Floats]:
@@ -171,39 +159,33 @@ class Elliptical(Distribution):
         x = to_dense_floats(x).astype(np.float64, copy=False)
         out = np.zeros((len(x), self.n_classes, self.n_features))
         for present, rows in _missing_patterns(np.isnan(x).T):
-            if present.any():
-                place = np.ix_(rows, np.arange(self.n_classes), present)
-                out[place] = self._marginal(present)._complete_contributions(x[np.ix_(rows, present)])
-        return out
-
-    def _complete_contributions(self, x: Floats) -> Floats:
-        out = np.empty((len(x), self.n_classes, self.n_features))
-        joint = ~self.constant
-        out[:, :, self.constant] = _normal_contributions(x[:, self.constant], *self._constant_moments)[:, None, :]
-        for c in range(self.n_classes):
-            root = self._root(c)
-            z = root.whiten((x - self.loc[c]).T).T / np.sqrt(self._factor[c])
-            out[:, c, joint] = self._conditional_log_prob(z, c) - root.log_diagonal - 0.5 * np.log(self._factor[c])
+            if not present.any():
+                continue
+            own, values = self._marginal(present), x[np.ix_(rows, present)]
+            constant, varying = np.flatnonzero(present & self.constant), np.flatnonzero(present & ~self.constant)
+            of_constant = _normal_contributions(values[:, own.constant], *own._constant_moments)
+            out[np.ix_(rows, np.arange(self.n_classes), constant)] = of_constant[:, None, :]
+            for c in range(self.n_classes):
+                root, factor = own._root(c), self._factor[c]
+                z = root.whiten((values - own.loc[c]).T).T / np.sqrt(factor)
+                scores = self._conditional_log_prob(z, c) - root.log_diagonal - 0.5 * np.log(factor)
+                out[rows[:, None], c, varying] = scores
         return out
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> Floats:
         z = rng.standard_normal((len(y), self.n_features))
         out = np.empty_like(z)
-        joint, heavy = ~self.constant, self._draw_scale_factors(y, rng)
+        varying, lengths = ~self.constant, self._draw_scale_factors(y, rng)
         mean, variance = self._constant_moments
         out[:, self.constant] = mean + z[:, self.constant] * np.sqrt(variance)
         for c in np.unique(y):
             rows = y == c
-            moved = self._root(c).color(z[np.ix_(rows, joint)]) * heavy[rows, None] * np.sqrt(self._factor[c])
-            out[np.ix_(rows, joint)] = self.loc[c, joint] + moved
+            moved = self._root(c).color(z[np.ix_(rows, varying)]) * lengths[rows, None] * np.sqrt(self._factor[c])
+            out[np.ix_(rows, varying)] = self.loc[c, varying] + moved
         return out
 
-    def _covariances(self) -> Floats:
-        """(class, feature, feature) the matrix of each class."""
-        return self._matrix * self._factor[:, None, None]
-
     def _covariance_parameters(self) -> dict[str, NDArray]:
-        matrix = self._covariances()
+        matrix = self._matrix * self._factor[:, None, None]
         sd = np.sqrt(np.einsum("cjj->cj", matrix))
         return {"sd": sd, "correlation": matrix / (sd[:, :, None] * sd[:, None, :])}
 
@@ -231,7 +213,7 @@ class Elliptical(Distribution):
         return joint("conditional", x, **arrays, **parameters)
 
     def arrays(self) -> dict[str, NDArray]:
-        """A symmetric matrix is kept by its lower triangle, one row a matrix; one row where all classes share it."""
+        """A symmetric matrix is saved by its lower triangle, one row a matrix; one row where all classes share it."""
         lower = np.tril_indices(self.n_features)
         return {"loc": self.loc, "matrix": self._matrix[:, *lower], "constant": self.constant.astype(np.uint8)}
 
@@ -239,8 +221,8 @@ class Elliptical(Distribution):
     def _from_arrays(arrays: ArraySource, shape: DistributionShape) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Centres, matrices, and which columns do not vary."""
         p, lower = shape.n_features, np.tril_indices(shape.n_features)
-        found = arrays.get("matrix")
-        n_matrices = 1 if found is not None and len(found) == 1 else shape.n_classes
+        array = arrays.get("matrix")
+        n_matrices = 1 if array is not None and len(array) == 1 else shape.n_classes
         triangle = read_array(arrays, "matrix", (n_matrices, len(lower[0])))
         matrix = np.empty((n_matrices, p, p))
         matrix[:, lower[0], lower[1]] = matrix[:, lower[1], lower[0]] = triangle
@@ -254,18 +236,21 @@ class Elliptical(Distribution):
     def _check_matrices(self) -> Self:
         """Itself, if its matrices are those of covariances."""
         try:
-            self.compute_roots()
+            self.roots  # noqa: B018
         except SingularError as error:
             raise InputError(
-                f"array 'matrix' holds no covariance (column {error.feature}); expected a positive definite matrix"
+                f"array 'matrix' is not a covariance (column {error.feature}); expected a positive definite matrix"
             ) from None
         return self
 
-    # What differs between the normal and the t.
-
     def _marginal(self, present: NDArray[np.bool_]) -> Self:
-        """The marginal distribution of some columns."""
-        raise NotImplementedError
+        """The marginal distribution of the columns present."""
+        if present.all():
+            return self
+        matrix: Any = {self._matrix_name: self._matrix[:, present][:, :, present]}
+        return replace(self, loc=self.loc[:, present], constant=self.constant[present], **matrix)  # type: ignore[type-var]
+
+    # What differs between the normal and the t.
 
     def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
         """log p of rows at a squared distance."""
@@ -278,11 +263,6 @@ class Elliptical(Distribution):
     def _draw_scale_factors(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """(row) by which a normal vector is lengthened."""
         return np.ones(len(y))
-
-
-def set_default(value: Any, name: str, make: Callable[[], NDArray]) -> None:
-    if getattr(value, name) is None:
-        value.__dict__[name] = make()
 
 
 def normal_conditionals(z: Floats) -> Floats:
@@ -302,12 +282,12 @@ def _normal_contributions(x: Floats, mean: Floats, variance: Floats) -> Floats:
     return -0.5 * (LOG_2PI + np.log(variance) + (x - mean) ** 2 / variance)
 
 
-def _missing_patterns(gone: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Codes]]:
-    """Which (feature) values are present, and the rows of which that is so: of (feature, row) absent values."""
-    if not gone.any():
-        yield np.ones(len(gone), bool), np.arange(gone.shape[1])
+def _missing_patterns(absent: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Codes]]:
+    """(feature,) each pattern of values present, and its rows; ``absent`` is (feature, row)."""
+    if not absent.any():
+        yield np.ones(len(absent), bool), np.arange(absent.shape[1])
         return
-    keys, which = np.unique(np.packbits(gone, axis=0), axis=1, return_inverse=True)
+    keys, which = np.unique(np.packbits(absent, axis=0), axis=1, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     for rows in np.split(order, np.cumsum(np.bincount(which.ravel(), minlength=keys.shape[1]))[:-1]):
-        yield ~gone[:, rows[0]], rows
+        yield ~absent[:, rows[0]], rows

@@ -2,12 +2,6 @@
 
 A triangular matrix is multiplied in half the time of a full one. Columns that no covariance ties to another, such as
 the pixels that a class never uses, are divided by their deviations and left out of the product.
-
->>> root = CholeskyRoot.from_matrix(np.array([[4.0, 2.0, 0.0], [2.0, 2.0, 0.0], [0.0, 0.0, 9.0]]), np.arange(3))
->>> root.tied.tolist(), root.whiten(np.array([[2.0], [1.0], [3.0]])).ravel().tolist()
-([0, 1], [1.0, 0.0, 1.0])
->>> round(float(np.exp(root.log_det)), 9)
-6.0
 """
 
 from collections.abc import Sequence
@@ -25,7 +19,7 @@ _SLACK = 1.01  # for products of errors, and for the rounding of double precisio
 
 
 class SingularError(Exception):
-    """A matrix that has no root: which of several, and what column is to blame."""
+    """A matrix that has no root: which of several, and the column that causes it."""
 
     def __init__(self, feature: int, group: int = 0):
         super().__init__(feature, group)
@@ -44,7 +38,9 @@ class CholeskyRoot:
 
     @classmethod
     def from_matrix(cls, matrix: Floats, columns: Codes) -> "CholeskyRoot":
-        """The root of the submatrix of some columns; a SingularError where it has none."""
+        """The root of the submatrix of these columns; raise a SingularError where it has none."""
+        from scipy.linalg.lapack import dpotrf, dtrtri
+
         sub = matrix if len(columns) == len(matrix) else matrix[np.ix_(columns, columns)]
         variance = np.einsum("jj->j", sub)
         bad = np.flatnonzero(~(variance > 0) | ~np.isfinite(variance))
@@ -52,8 +48,19 @@ class CholeskyRoot:
             raise SingularError(int(columns[bad[0]]))
         tied = np.count_nonzero(sub, axis=1) > 1
         free, tied = np.flatnonzero(~tied), np.flatnonzero(tied)
-        inverse = _inverse_root(sub if not len(free) else sub[np.ix_(tied, tied)], columns[tied])
-        return cls(columns, tied, free, inverse, np.sqrt(variance[free]))
+        deviation, p = np.sqrt(variance[free]), len(tied)
+        if p == 0:
+            return cls(columns, tied, free, np.empty((0, 0), order="F"), deviation)
+        sub = sub if not len(free) else sub[np.ix_(tied, tied)]
+        unit = 1.0 / np.sqrt(np.einsum("jj->j", sub))  # so that a column's unit decides nothing
+        root, failed = dpotrf(sub * unit[:, None] * unit, lower=1, clean=1, overwrite_a=1)
+        if failed:
+            raise SingularError(int(columns[tied[failed - 1]]))
+        pivots = np.einsum("jj->j", root)
+        if not (pivots**2 > 10 * p * np.finfo(np.float64).eps).all():
+            raise SingularError(int(columns[tied[np.argmin(pivots)]]))
+        inverse = dtrtri(root, lower=1, overwrite_c=1)[0]
+        return cls(columns, tied, free, np.asfortranarray(inverse * unit), deviation)
 
     @cached_property
     def log_diagonal(self) -> Floats:
@@ -102,47 +109,22 @@ class CholeskyRoot:
         About several centres rows are whitened once: what is then subtracted is the same in all classes, so that
         their differences keep their digits.
         """
-        middle = centres.mean(axis=0)
-        z = self._product(x, middle)
+        from scipy.linalg.blas import dtrmm
+
+        middle, tied = centres.mean(axis=0), self.columns[self.tied]
+        z = x[tied]
+        z -= middle[tied, None]
+        if len(tied):  # rows that lie one after another are columns to Fortran: the product is written where they are
+            z = dtrmm(1.0, self.inverse, z.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
         size = np.einsum("jr,jr->r", z, z)
         free = self.columns[self.free]
-        flat = (x[free] - middle[free, None]) / self.deviation[:, None] if len(free) else np.empty((0, x.shape[1]))
+        flat = (x[free] - middle[free, None]) / self.deviation[:, None]
         size += np.einsum("jr,jr->r", flat, flat)
         out += size[:, None]
         if len(centres) > 1:
             away = self.whiten((centres - middle).T)
             out += np.einsum("jc,jc->c", away, away) - 2.0 * (z.T @ away[self.tied] + flat.T @ away[self.free])
             np.maximum(out, 0.0, out=out)
-
-    def _product(self, x: Floats, centre: Floats) -> Floats:
-        """(tied, row) L^-1 (x - centre), by a triangular product."""
-        if not len(self.tied):
-            return np.empty((0, x.shape[1]))
-        from scipy.linalg.blas import dtrmm
-
-        at = self.columns[self.tied]
-        rows = x[at]
-        rows -= centre[at, None]
-        # Rows that lie one after another are columns to Fortran: so the product is written where they are.
-        return dtrmm(1.0, self.inverse, rows.T, side=1, lower=1, trans_a=1, overwrite_b=1).T
-
-
-def _inverse_root(matrix: Floats, columns: Codes) -> Floats:
-    """L^-1. Taken in standard units, so that a column's unit decides nothing."""
-    from scipy.linalg.lapack import dpotrf, dtrtri
-
-    p = len(matrix)
-    if p == 0:
-        return np.empty((0, 0), order="F")
-    unit = 1.0 / np.sqrt(np.einsum("jj->j", matrix))
-    root, failed = dpotrf(matrix * unit[:, None] * unit, lower=1, clean=1, overwrite_a=1)
-    if failed:
-        raise SingularError(int(columns[failed - 1]))
-    pivots = np.einsum("jj->j", root)
-    if not (pivots**2 > 10 * p * np.finfo(np.float64).eps).all():
-        raise SingularError(int(columns[np.argmin(pivots)]))
-    inverse = dtrtri(root, lower=1, overwrite_c=1)[0]
-    return np.asfortranarray(inverse * unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +139,8 @@ class DistanceScreen:
     def from_roots(cls, centres: Floats, roots: Sequence[CholeskyRoot], spread: Floats) -> "DistanceScreen":
         """A root for each centre; ``spread`` is of about the size of the columns' deviations."""
         middle = centres.mean(axis=0)
-        classes = (
-            _ClassScreen.from_root((c - middle) / spread, r, spread) for c, r in zip(centres, roots, strict=True)
-        )
-        return cls(middle, spread, tuple(classes))
+        pairs = zip((centres - middle) / spread, roots, strict=True)
+        return cls(middle, spread, tuple(_ClassScreen.from_root(centre, root, spread) for centre, root in pairs))
 
     def bounds(self, x: Floats) -> tuple[Floats, Floats]:
         """(row, class) between which |L^-1 (x - centre)|^2 lies, of (feature, row). NaN where it is too large."""
@@ -187,16 +167,9 @@ class _ClassScreen:
     def from_root(cls, centre: Floats, root: CholeskyRoot, spread: Floats) -> "_ClassScreen":
         tied, free = root.columns[root.tied], root.columns[root.free]
         inverse, per_deviation = root.inverse * spread[tied], spread[free] / root.deviation
-        size = np.sqrt((inverse**2).sum() + (per_deviation**2).sum())
-        return cls(
-            centre.astype(np.float32),
-            tied,
-            free,
-            np.asfortranarray(inverse, np.float32),
-            per_deviation.astype(np.float32),
-            float(np.linalg.norm(centre)),
-            _rounding(len(tied)) * float(size),
-        )
+        error = _rounding(len(tied)) * float(np.sqrt((inverse**2).sum() + (per_deviation**2).sum()))
+        single = np.asfortranarray(inverse, np.float32), per_deviation.astype(np.float32)
+        return cls(centre.astype(np.float32), tied, free, *single, float(np.linalg.norm(centre)), error)
 
     def bounds(self, x: NDArray[np.float32], length: Floats, low: Floats, high: Floats) -> None:
         from scipy.linalg.blas import strmm
@@ -210,14 +183,12 @@ class _ClassScreen:
         if len(self.free):
             flat = (x[self.free] - self.centre[self.free, None]) * self.per_deviation[:, None]
             size += np.einsum("jr,jr->r", flat, flat)
-        terms = len(self.tied) + len(self.free)
-        off = self.error * (length + self.reach) + _MIN_SQUARED * np.sqrt(
-            terms
-        )  # |z| is not further from what it should be
-        distance, share = np.sqrt(size.astype(np.float64)), _rounding(terms)
+        n_terms = len(self.tied) + len(self.free)
+        error = self.error * (length + self.reach) + _MIN_SQUARED * np.sqrt(n_terms)  # of |z|, at most
+        distance, relative = np.sqrt(size.astype(np.float64)), _rounding(n_terms)
         distance[np.isinf(distance)] = np.nan  # too large for single precision, and no bound
-        np.square(np.maximum(distance * (1.0 - share) - off, 0.0), out=low)
-        np.square(distance * (1.0 + share) + off, out=high)
+        np.square(np.maximum(distance * (1.0 - relative) - error, 0.0), out=low)
+        np.square(distance * (1.0 + relative) + error, out=high)
 
 
 def _rounding(n_terms: int) -> float:

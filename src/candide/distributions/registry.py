@@ -1,10 +1,6 @@
-"""The distributions that a file may name, one line each.
+"""The distributions that a file may name, one line each."""
 
->>> DISTRIBUTIONS["student_t"].__name__, "os.system" in DISTRIBUTIONS
-('StudentT', False)
-"""
-
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from candide.registry import Registry
 
@@ -15,28 +11,24 @@ DISTRIBUTIONS: "Registry[Distribution]" = Registry(
     "candide.distributions",
     {
         "bernoulli": "Bernoulli",
-        "binned": "Binned",
+        "binned": "categorical.Binned",
         "categorical": "Categorical",
-        "dirichlet_multinomial": "DirichletMultinomial",
-        "exponential": "Exponential",
-        "weighted_tokens": "WeightedTokens",
-        "log_scale": "LogScale",
-        "lomax": "Lomax",
+        "dirichlet_multinomial": "multinomial.DirichletMultinomial",
+        "exponential": "density.Exponential",
+        "log_scale": "normal.LogScale",
+        "lomax": "density.Lomax",
         "multinomial": "Multinomial",
-        "multivariate_normal": "MultivariateNormal",
-        "multivariate_t": "MultivariateT",
-        "negative_binomial": "NegativeBinomial",
+        "multivariate_normal": "multivariate.MultivariateNormal",
+        "multivariate_t": "multivariate.MultivariateT",
+        "negative_binomial": "density.NegativeBinomial",
         "normal": "Normal",
-        "poisson": "Poisson",
-        "polya_documents": "PolyaDocuments",
-        "student_t": "StudentT",
+        "poisson": "density.Poisson",
+        "polya_documents": "documents.PolyaDocuments",
+        "student_t": "normal.StudentT",
         "token_scores": "TokenScores",
-        "weighted": "WeightedDistribution",
+        "weighted": "base.WeightedDistribution",
+        "weighted_tokens": "token_scores.WeightedTokens",
     },
 )
-_UNSTORED: "Registry[Distribution]" = Registry("candide.distributions", {"base": "Distribution", "density": "Density"})
-
-
-def get_class(name: str) -> Any:
-    """A class by its own name: the ``__getattr__`` of the package."""
-    return (_UNSTORED if name in ("Distribution", "Density") else DISTRIBUTIONS).get_class(name)
+_UNSAVED = {"base": "Distribution", "density": "Density"}
+get_class = Registry("candide.distributions", {**DISTRIBUTIONS.class_names, **_UNSAVED}).get_class

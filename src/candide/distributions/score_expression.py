@@ -10,6 +10,7 @@ step is an operation and its arguments, which are numbers, names of parameters, 
 {'score': [['subtract', 'x', 'loc'], ['multiply', '#0', 0.5], ['multiply', -1.0, '#1']], 'loc': array([[1., 3.]])}
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,47 +27,46 @@ OPERATIONS = (
 )
 
 
+def _operator(operation: str, *, is_reversed: bool = False) -> "Callable[[Any, Any], Expression]":
+    """A method of two operands."""
+    return lambda a, b: Expression(operation, *((b, a) if is_reversed else (a, b)))
+
+
 class Expression:
     """An operation and its arguments: expressions and numbers."""
 
     def __init__(self, operation: str, *arguments: Any, parameters: dict[str, Any] | None = None):
         self.operation, self.arguments, self.parameters = operation, arguments, parameters or {}
 
-    def __add__(self, other: Any) -> "Expression":
-        return Expression("add", self, other)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> "Expression":
-        return Expression("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> "Expression":
-        return Expression("subtract", other, self)
-
-    def __mul__(self, other: Any) -> "Expression":
-        return Expression("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> "Expression":
-        return Expression("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> "Expression":
-        return Expression("divide", self, other)
-
-    def __lt__(self, other: Any) -> "Expression":
-        return Expression("less", self, other)
-
-    def __le__(self, other: Any) -> "Expression":
-        return Expression("less_equal", self, other)
-
-    def equals(self, other: Any) -> "Expression":
-        return Expression("equal", self, other)
+    __add__ = __radd__ = _operator("add")
+    __sub__ = _operator("subtract")
+    __rsub__ = _operator("subtract", is_reversed=True)
+    __mul__ = _operator("multiply")
+    __rmul__ = _operator("multiply", is_reversed=True)
+    __truediv__ = _operator("divide")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    equals = _operator("equal")
 
     @property
     def is_missing(self) -> "Expression":
         return Expression("is_missing", self)
 
 
+def _function(operation: str) -> "Callable[..., Expression]":
+    return lambda *arguments: Expression(operation, *arguments)
+
+
 X = Expression("x")
+where = _function("where")  # condition, yes, no
+log = _function("log")
+exp = _function("exp")
+square = _function("square")  # x, factor: (x factor)^2, infinite where that is too large
+log1p = _function("log1p")  # factor, x: factor log(1 + x) of x >= 0
+log_rising = _function("log_rising")  # a, x: log Gamma(a + x) / Gamma(a) of x >= 0
+total = _function("sum")  # over the features
+class_sum = _function("class_sum")  # over the classes, for every class
+class_max = _function("class_max")
 
 
 def parameter(name: str, values: NDArray) -> Expression:
@@ -74,51 +74,9 @@ def parameter(name: str, values: NDArray) -> Expression:
     return Expression("parameter", parameters={name: np.asarray(values).T})
 
 
-def where(condition: Expression, yes: Any, no: Any) -> Expression:
-    return Expression("where", condition, yes, no)
-
-
 def clip(x: Expression, low: float = -MAX_SCORED_VALUE) -> Expression:
     """``x`` from ``low`` to the largest value that is scored; missing values stay missing."""
     return Expression("clip", x, low, MAX_SCORED_VALUE)
-
-
-def square(x: Expression, factor: Any) -> Expression:
-    """(x factor)^2, infinite where that is too large."""
-    return Expression("square", x, factor)
-
-
-def log(x: Expression) -> Expression:
-    return Expression("log", x)
-
-
-def exp(x: Expression) -> Expression:
-    return Expression("exp", x)
-
-
-def log1p(factor: Any, x: Expression) -> Expression:
-    """factor log(1 + x) of x >= 0."""
-    return Expression("log1p", factor, x)
-
-
-def log_rising(a: Expression, x: Expression) -> Expression:
-    """log Gamma(a + x) / Gamma(a) of x >= 0."""
-    return Expression("log_rising", a, x)
-
-
-def total(x: Expression) -> Expression:
-    """The sum over the features."""
-    return Expression("sum", x)
-
-
-def class_sum(x: Expression) -> Expression:
-    """The sum over the classes, for every class."""
-    return Expression("class_sum", x)
-
-
-def class_max(x: Expression) -> Expression:
-    """The maximum over the classes, for every class."""
-    return Expression("class_max", x)
 
 
 def stack(*values: Expression) -> Expression:
@@ -134,8 +92,8 @@ def joint(operation: str, *arguments: Any, **parameters: Any) -> Expression:
 def distance(name: str, roots: NDArray, means: Floats) -> Expression:
     """|R x - mean|^2 of each class; ``roots`` has one lower triangle for all classes, or one for each."""
     lower = np.tril_indices(roots.shape[-1])
-    held = {f"{name}_roots": roots.reshape(-1, *roots.shape[-2:])[:, *lower], f"{name}_means": means}
-    return Expression("distance", name, parameters=held)
+    triangles = roots.reshape(-1, *roots.shape[-2:])[:, *lower]
+    return Expression("distance", name, parameters={f"{name}_roots": triangles, f"{name}_means": means})
 
 
 def zero_if_missing(x: Expression, contributions: Expression) -> Expression:

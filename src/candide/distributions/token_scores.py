@@ -1,12 +1,20 @@
-"""Token scores: a score of documents that is linear in the (transformed) occurrences of tokens.
+"""Scores of documents that are linear in the (transformed) occurrences of tokens, without and with token weights.
 
 With ``x`` the occurrences of the tokens of a document, the score of a class is
 
     constant + shared * sum(unit * x) + scale * sum(common * x) + sum over cells of delta * x
+
+With ``w`` the weight of a token and ``t`` its score, a class has under token weights the score
+
+    sum(w * x * t) / sum(x) ** power
+
+Tokens of a document are not independent: n of them are worth less than n times one. The power is how much less; 0 is
+naive Bayes, 1/2 the growth of a random walk. The result is a score, not a log-probability.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -22,22 +30,30 @@ from candide.distributions.arrays import (
     number_as_array,
     read_array,
     read_document_length,
+    read_number,
     read_optional_array,
 )
-from candide.distributions.base import Distribution, LevelComparison, Names, Rows, symmetric_divergence
+from candide.distributions.base import (
+    Distribution,
+    LevelComparison,
+    Names,
+    Rows,
+    WrappedDistribution,
+    symmetric_divergence,
+)
 from candide.distributions.documents import DocumentDistribution, TokenCells
 from candide.distributions.score_expression import Expression, joint
 from candide.encoding.tokens import COUNT_MODES, Tokens, score_documents
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels.text_reference import occurrence_weights
+from candide.kernels.text import occurrence_weights
 
 if TYPE_CHECKING:
-    from candide.distributions.score_form import PerTokenForm
+    from candide.distributions.score_form import ScoreForm
     from candide.distributions.token_weights import TokenWeights
-    from candide.distributions.weighted_tokens import WeightedTokens
 
 _COUNT_MODE_RULE = ArrayRule("a known count mode", lambda a: np.isin(a, list(COUNT_MODES.values())))
+_POWER_RULE = ArrayRule("a number from 0 to 1", lambda a: (a >= 0) & (a <= 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +72,16 @@ class TokenScores(DocumentDistribution):
     name: ClassVar[str] = "token_scores"
 
     @property
-    def n_classes(self) -> int:
-        return len(self.shared)
+    def _shape(self) -> tuple[int, int]:
+        return len(self.shared), 1
+
+    @property
+    def has_density(self) -> bool:  # type: ignore[override]
+        return self.scale is None
+
+    def _given(self, *names: str) -> dict[str, NDArray]:
+        """The optional arrays that there are."""
+        return {name: array for name in names if (array := getattr(self, name)) is not None}
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
         documents, cells = Documents.from_column(block), self.cells
@@ -84,14 +108,16 @@ class TokenScores(DocumentDistribution):
             out += self.common[token_indices][:, None] * self.scale
         return out * occurrence_weights(self.count_mode, occurrences)[:, None]
 
+    def _single_scores(self) -> Floats:
+        """(token, class) the score of one occurrence of each token."""
+        return self.token_scores(np.arange(self.cells.n_tokens), np.ones(self.cells.n_tokens))
+
     def token_probabilities(self, token_indices: Codes) -> Floats | None:
         return np.exp(self.token_scores(token_indices, np.ones(len(token_indices)))) if self.mean_length else None
 
     def with_token_weights(
         self, token_weights: "TokenWeights", unknown_scores: Floats | None = None
     ) -> "WeightedTokens":
-        from candide.distributions.weighted_tokens import WeightedTokens
-
         weighting = token_weights.weighting
         base = self if weighting.count_mode < 0 else replace(self, count_mode=weighting.count_mode)
         weight = token_weights.lookup(self.cells.letters, self.cells.starts)
@@ -100,31 +126,26 @@ class TokenScores(DocumentDistribution):
     def scale_tables(self, weight: Floats) -> "TokenScores":
         w = float(weight[0])
         cells = replace(self.cells, value=self.cells.value * w)
-        by_class = {name: a * w for name in ("scale", "constant") if (a := getattr(self, name)) is not None}
+        by_class: Any = {name: a * w for name, a in self._given("scale", "constant").items()}
         only_known = self.only_known if w else None  # 0 * -inf = 0
         return replace(self, cells=cells, shared=self.shared * w, only_known=only_known, mean_length=0, **by_class)
 
-    @property
-    def has_density(self) -> bool:  # type: ignore[override]
-        return self.scale is None
-
-    def form(self) -> "PerTokenForm":
+    def form(self) -> "ScoreForm":
         """Linear in the occurrences; hashed tokens are known by the place of their bucket."""
-        from candide.distributions.score_form import PerTokenForm
+        from candide.distributions.score_form import TokenForm
 
-        weight = self.token_scores(np.arange(self.cells.n_tokens), np.ones(self.cells.n_tokens))
+        weight = self._single_scores()
         if self.only_known is not None:
             seen = np.zeros(weight.shape, bool)
             seen[np.repeat(np.arange(len(weight)), np.diff(self.cells.ends)), self.cells.column] = True
             weight[~seen & self.only_known] = -np.inf
         constant = np.zeros(self.n_classes) if self.constant is None else self.constant
-        return PerTokenForm(constant[:, None], weight.T, distribution=self, count_mode=self.count_mode)
+        return TokenForm(constant[:, None], weight.T, distribution=self, count_mode=self.count_mode)
 
     def score_expression(self, x: Expression, **parameters: Any) -> Expression:
-        arrays = {name: getattr(self, name) for name in ("unit", "common", "scale", "constant", "only_known")}
-        given = {name: array for name, array in arrays.items() if array is not None}
+        arrays = {**self._export_tokens(), "shared": self.shared, "count_mode": self.count_mode}
         return joint(
-            "tokens", **self._export_tokens(), shared=self.shared, count_mode=self.count_mode, **given, **parameters
+            "tokens", **arrays, **self._given("unit", "common", "scale", "constant", "only_known"), **parameters
         )
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
@@ -135,8 +156,7 @@ class TokenScores(DocumentDistribution):
         n_tokens = cells.n_tokens
         if not n_tokens:
             return np.full((len(y), 1), "", object)
-        unseen = self.shared if self.only_known is None else np.where(self.only_known, -np.inf, self.shared)
-        log_prob = np.tile(unseen[:, None], (1, n_tokens))
+        log_prob = np.tile(self._unseen_scores()[:, None], (1, n_tokens))
         token = np.repeat(np.arange(n_tokens), np.diff(cells.ends))
         log_prob[cells.column, token] = self.shared[cells.column] + cells.value
         p = np.exp(log_prob)
@@ -146,22 +166,26 @@ class TokenScores(DocumentDistribution):
             out[row, 0] = " ".join(names[i] for i in rng.choice(n_tokens, self.mean_length, p=p[c]))
         return out
 
+    def _unseen_scores(self) -> Floats:
+        """(class,) the score of a token that is unseen in the class."""
+        return self.shared if self.only_known is None else np.where(self.only_known, -np.inf, self.shared)
+
     def divergence(self, other: Self) -> Floats:
         """(class, 1) of the distribution of one token, or of the presence of all."""
         return np.array([[pair.divergence.sum() + pair.rest_divergence] for pair in self.level_pairs(other)])
 
     def level_pairs(self, other: Self) -> "Iterator[LevelComparison]":
         """The probabilities of the tokens seen in a class, over the vocabulary of both distributions."""
-        mine, theirs = self.cells, other.cells
-        places, new = kernel.unite(mine.letters, mine.starts, theirs.letters, theirs.starts)
-        n_tokens = mine.n_tokens + len(new)
-        known = np.arange(n_tokens) < mine.n_tokens, np.zeros(n_tokens, bool)
-        known[1][places] = True
+        a, b = self.cells, other.cells
+        places, new = kernel.unite(a.letters, a.starts, b.letters, b.starts)
+        n_tokens = a.n_tokens + len(new)
+        in_both = np.arange(n_tokens) < a.n_tokens, np.zeros(n_tokens, bool)
+        in_both[1][places] = True
 
         def key(i: int) -> bytes:
-            return mine.key(i) if i < mine.n_tokens else theirs.key(int(new[i - mine.n_tokens]))
+            return a.key(i) if i < a.n_tokens else b.key(int(new[i - a.n_tokens]))
 
-        sides = [(self, *mine.split_by_class(self.n_classes)), (other, *theirs.split_by_class(other.n_classes))]
+        sides = [(self, *a.split_by_class(self.n_classes)), (other, *b.split_by_class(other.n_classes))]
         sides[1] = (other, [places[tokens] for tokens in sides[1][1]], sides[1][2])
         for c in range(self.n_classes):
             seen = np.union1d(sides[0][1][c], sides[1][1][c])
@@ -170,15 +194,14 @@ class TokenScores(DocumentDistribution):
             if self.constant is not None:
                 divergence += symmetric_divergence(1.0 - p, 1.0 - q)
             rest = float(divergence[-1] * (n_tokens - len(seen))) if len(seen) < n_tokens else 0.0
-            which = known[0][seen], known[1][seen]
+            which = in_both[0][seen], in_both[1][seen]
             yield LevelComparison(np.zeros_like(seen), seen, p[:-1], q[:-1], divergence[:-1], rest, which, key)
 
     def _class_token_probabilities(self, c: int, seen: Codes, tokens: Codes, values: Floats, n_tokens: int) -> Floats:
         """(seen token + 1) the probability of each token in a class and, last, of an unseen one."""
         if self.scale is not None or self.unit is not None:
             self._refuse("without probabilities has no divergence", "compare Text(model='multinomial')")
-        unseen = -np.inf if self.only_known is not None and self.only_known[c] else self.shared[c]
-        logs = np.full(len(seen) + 1, unseen)
+        logs = np.full(len(seen) + 1, self._unseen_scores()[c])
         logs[np.searchsorted(seen, tokens)] = self.shared[c] + values
         if self.constant is not None:  # present or absent: these are log-odds
             return 1.0 / (1.0 + np.exp(-logs))
@@ -191,43 +214,136 @@ class TokenScores(DocumentDistribution):
         """The tokens that most raise the log-odds of each class against the next, with their probabilities."""
         return self.describe_weighted(np.ones(self.cells.n_tokens), max_rows)
 
-    def describe_weighted(self, token_weights: Floats, max_rows: int) -> tuple[list[str], Floats]:
+    def describe_weighted(self, token_weights: Floats, max_rows: int) -> Rows:
         """The same with weighted tokens."""
         if self.mean_length == 0 or self.tokens.bits:  # hashed, or without probabilities
             return [], np.empty((0, self.n_classes))
-        n, each = self.cells.n_tokens, max(1, max_rows // max(1, self.n_classes))
-        weight = self.token_scores(np.arange(n), np.ones(n))  # (token, class)
+        scores, per_class = self._single_scores(), max(1, max_rows // max(1, self.n_classes))
         best: dict[int, None] = {}
-        for c in range(self.n_classes if n else 0):
-            others = np.delete(weight, c, axis=1).max(axis=1, initial=-np.inf)
-            gain = token_weights * (weight[:, c] - others)
-            best |= dict.fromkeys(np.argsort(-gain, kind="stable")[:each].tolist())
-        return self.cells.token_texts(np.array(list(best), np.intp)), np.exp(weight[list(best)])
+        for c in range(self.n_classes if len(scores) else 0):
+            others = np.delete(scores, c, axis=1).max(axis=1, initial=-np.inf)
+            gain = token_weights * (scores[:, c] - others)
+            best |= dict.fromkeys(np.argsort(-gain, kind="stable")[:per_class].tolist())
+        return self.cells.token_texts(np.array(list(best), np.intp)), np.exp(scores[list(best)])
 
     def arrays(self) -> dict[str, NDArray]:
-        """The tokens in ascending order."""
         cells, order = self.cells.sort_tokens()
-        by_token = {name: a[order] for name in ("unit", "common") if (a := getattr(self, name)) is not None}
-        by_class = {name: a for name in ("scale", "constant") if (a := getattr(self, name)) is not None}
-        only = {} if self.only_known is None else {"only_known": self.only_known.astype(np.uint8)}
+        by_token = {name: a[order] for name, a in self._given("unit", "common").items()}
+        only = {name: a.astype(np.uint8) for name, a in self._given("only_known").items()}
         numbers = number_as_array(self.count_mode, "count_mode") | number_as_array(self.mean_length, "mean_length")
-        return {**cells.arrays(), "shared": self.shared, **by_token, **by_class, **only, **numbers}
+        by_class = {"shared": self.shared, **self._given("scale", "constant")}
+        return {**cells.arrays(), **by_token, **by_class, **only, **numbers}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
         cells = TokenCells.from_arrays(arrays, shape)
         k, n = (shape.n_classes,), (cells.n_tokens,)
-        optional = {name: read_optional_array(arrays, name, n) for name in ("unit", "common")}
-        optional |= {name: read_optional_array(arrays, name, k) for name in ("scale", "constant")}
+        sizes = {"unit": n, "common": n, "scale": k, "constant": k}
+        optional = {name: read_optional_array(arrays, name, size) for name, size in sizes.items()}
         if (optional["common"] is None) != (optional["scale"] is None):
             raise InputError("of the arrays 'common' and 'scale' there is one without the other")
-        known = read_optional_array(arrays, "only_known", k, FLAGS, np.uint8)
+        only_known = read_optional_array(arrays, "only_known", k, FLAGS, np.uint8)
         return cls(
             shape.tokens,
             cells,
             read_array(arrays, "shared", k),
             read_array(arrays, "count_mode", (1,), _COUNT_MODE_RULE, np.int64).item(),
             **optional,
-            only_known=None if known is None else known != 0,
+            only_known=None if only_known is None else only_known != 0,
             mean_length=read_document_length(arrays, "mean_length") or 0,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTokens(WrappedDistribution, DocumentDistribution):
+    base: TokenScores
+    weight: Floats  # (token,)
+    power: float
+    unknown_scores: Floats | None = None  # (class,) the score of a document without known tokens; None: 0
+
+    name: ClassVar[str] = "weighted_tokens"
+    has_density = False
+    nonlinear_reason: ClassVar[str] = "each word counts less in a longer document; use weights=None"
+
+    def __post_init__(self) -> None:
+        if self.base._given("constant", "common", "only_known"):
+            raise InputError("these scores are not sums over tokens alone", remedy="use Text(model='multinomial')")
+
+    @property
+    def tokens(self) -> Tokens:  # type: ignore[override]
+        return self.base.tokens
+
+    @property
+    def cells(self) -> TokenCells:  # type: ignore[override]
+        return self.base.cells
+
+    @cached_property
+    def _table(self) -> tuple[Any, ...]:
+        """What the kernels read: the weighted cells, the weights, and ones that add up to the length."""
+        cells, weight = self.cells, self.weight if self.base.unit is None else self.weight * self.base.unit
+        by_cell = np.repeat(self.weight, np.diff(cells.ends))
+        return cells.ends, cells.column, cells.value * by_cell, weight, np.ones(len(weight))
+
+    def add_log_prob(self, block: Block, out: Floats) -> int:
+        documents, scores = Documents.from_column(block), np.zeros(out.shape)
+        sums = score_documents(self.cells.hash_table, documents, self.tokens, self._table, scores, self.base.count_mode)
+        scores += sums[:, :1] * self.base.shared
+        scores *= self._length_factor(sums[:, 1:])
+        if self.unknown_scores is not None:
+            scores[sums[:, 1] == 0] += self.unknown_scores
+        out += scores
+        return int(documents.absent_mask().sum())
+
+    def _length_factor(self, length: Floats) -> Floats:
+        return np.where(length > 0, np.maximum(length, 1e-300) ** -self.power, 1.0)
+
+    def token_scores(self, token_indices: Codes, occurrences: Floats) -> Floats:
+        return self.base.token_scores(token_indices, occurrences) * self.weight[token_indices][:, None]
+
+    def token_weights(self, letters: NDArray[np.uint8], starts: NDArray[np.int64]) -> Floats:
+        place = self.cells.hash_table.positions(letters, starts)
+        return np.where(place >= 0, self.weight[np.maximum(place, 0)], 0.0)
+
+    def document_contributions(self, token_indices: Codes, occurrences: Floats) -> Floats:
+        length = occurrence_weights(self.base.count_mode, occurrences).sum(keepdims=True)
+        return self.token_scores(token_indices, occurrences) * self._length_factor(length)
+
+    def token_probabilities(self, token_indices: Codes) -> Floats | None:
+        return self.base.token_probabilities(token_indices)
+
+    def scale_tables(self, weight: Floats) -> "WeightedTokens":
+        w = float(weight[0])
+        unknown = None if self.unknown_scores is None else self.unknown_scores * w
+        return replace(self, weight=self.weight * w, unknown_scores=unknown)
+
+    @property
+    def generative_distribution(self) -> Distribution:
+        return self.base
+
+    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
+        """Documents of the unweighted distribution: weights are about the class, not about the documents."""
+        return self.base.sample(y, rng)
+
+    def describe(
+        self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
+    ) -> Rows:
+        """The tokens that most raise the log-odds of each class, by their unweighted probabilities."""
+        return self.base.describe_weighted(self.weight, max_rows)
+
+    def _unknown(self) -> dict[str, Floats]:
+        return {} if self.unknown_scores is None else {"unknown_scores": self.unknown_scores}
+
+    def score_expression(self, x: Expression) -> Expression:
+        return self.base.score_expression(x, token_weights=self.weight, power=self.power, **self._unknown())
+
+    def arrays(self) -> dict[str, NDArray]:
+        """The weights in the ascending order of their tokens."""
+        weight = self.weight[self.cells.sort_tokens()[1]]
+        return {"weight": weight, **number_as_array(self.power, "power"), **self._unknown()}
+
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        if not isinstance(base, TokenScores):
+            raise InputError("the scores of weighted tokens are missing")
+        weight, power = read_array(arrays, "weight", (base.cells.n_tokens,)), read_number(arrays, "power", _POWER_RULE)
+        return cls(base, weight, power, read_optional_array(arrays, "unknown_scores", (shape.n_classes,)))

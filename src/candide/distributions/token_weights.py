@@ -2,29 +2,21 @@
 
 Weights are looked up by token, so that they outlive a change of the counts: a token that was first seen since they were
 learned counts as much as rare ones do.
-
->>> weights = TokenWeights.from_tokens([b"free", b"you"], [0.9, 0.1], default_weight=0.4)
->>> other = TokenWeights.from_tokens([b"call", b"you"], [0.5, 0.3], default_weight=0.2)
->>> weights.lookup(other.letters, other.starts).tolist()
-[0.4, 0.1]
->>> both = weights.average(other, 0.5)
->>> both.keys(), both.weight.round(2).tolist()
-([b'call', b'free', b'you'], [0.45, 0.55, 0.2])
 """
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide.data.blocks import Floats
-from candide.distributions.arrays import ArraySource, read_array
+from candide.distributions.arrays import ArraySource, check_rising, read_array, read_list, read_number
 from candide.encoding.tokens import COUNT_MODES
 from candide.errors import InputError
 from candide.kernels import text as kernel
-from candide.kernels.text_reference import join_keys, split_keys
+from candide.kernels.text import join_keys, split_keys
 from candide.tally import sorted_keys
 
 _COUNT_MODE_TEXT = {-1: "", **{value: f"{name} counts" for name, value in COUNT_MODES.items()}}
@@ -68,15 +60,15 @@ class TextWeighting:
 
     def describe(self, token_description: str) -> str:
         """A phrase for a person; ``token_description`` is what tokens there are."""
-        tokens = {0: token_description, 1: "words"}.get(self.max_words, f"up to {self.max_words} words")
-        held = f"weights held by {self.strength:g}" if np.isfinite(self.strength) else "a weight for each kind of word"
-        length = _POWER_TEXT.get(self.power, f"length to the power {self.power:g}")
-        parts = [
-            tokens,
-            _COUNT_MODE_TEXT[self.count_mode],
-            *([length, held] if self.has_weights else ["each counts once"]),
-        ]
-        text = ", ".join(part for part in parts if part)
+        parts = [{0: token_description, 1: "words"}.get(self.max_words, f"up to {self.max_words} words")]
+        parts += filter(None, [_COUNT_MODE_TEXT[self.count_mode]])
+        if self.has_weights:
+            parts.append(_POWER_TEXT.get(self.power, f"length to the power {self.power:g}"))
+            one_per_kind = "a weight for each kind of word"
+            parts.append(f"weights held by {self.strength:g}" if np.isfinite(self.strength) else one_per_kind)
+        else:
+            parts.append("each counts once")
+        text = ", ".join(parts)
         if np.isnan(self.loss):
             return text
         return f"{text}: held-out log-loss {self.loss:.3g} (words that count once: {self.unweighted_loss:.3g})"
@@ -110,27 +102,15 @@ class TokenWeights:
     weighting: TextWeighting = DEFAULT_WEIGHTING
 
     @classmethod
-    def from_tokens(
-        cls,
-        tokens: Sequence[bytes],
-        weight: Sequence[float],
-        default_weight: float,
-        weighting: TextWeighting = DEFAULT_WEIGHTING,
-    ) -> Self:
-        return cls.from_unsorted(*join_keys(tokens), np.asarray(weight, np.float64), default_weight, weighting)
+    def from_tokens(cls, tokens: Sequence[bytes], weight: Sequence[float], *rest: Any, **settings: Any) -> Self:
+        """Tokens in any order; the other arguments are the fields."""
+        return cls.from_unsorted(*join_keys(tokens), np.asarray(weight, np.float64), *rest, **settings)
 
     @classmethod
-    def from_unsorted(
-        cls,
-        letters: NDArray,
-        starts: NDArray,
-        weight: Floats,
-        default_weight: float,
-        weighting: TextWeighting = DEFAULT_WEIGHTING,
-    ) -> Self:
+    def from_unsorted(cls, letters: NDArray, starts: NDArray, weight: Floats, *rest: Any, **settings: Any) -> Self:
         """Tokens in any order."""
         order = sorted_keys.sort_order(letters, starts)
-        return cls(*sorted_keys.take_keys(letters, starts, order), weight[order], default_weight, weighting)
+        return cls(*sorted_keys.take_keys(letters, starts, order), weight[order], *rest, **settings)
 
     def keys(self) -> list[bytes]:
         return split_keys(self.letters, self.starts)
@@ -154,11 +134,11 @@ class TokenWeights:
         place, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
         added, at = sorted_keys.take_keys(other.letters, other.starts, new)
         letters, starts = np.concatenate([self.letters, added]), np.concatenate([self.starts, self.starts[-1] + at[1:]])
-        mine, theirs = np.full((2, len(starts) - 1), [[self.default_weight], [other.default_weight]])
-        mine[: len(self.weight)], theirs[place] = self.weight, other.weight
+        a, b = np.full((2, len(starts) - 1), [[self.default_weight], [other.default_weight]])
+        a[: len(self.weight)], b[place] = self.weight, other.weight
         default = (1 - share) * self.default_weight + share * other.default_weight
         weighting = replace(self.weighting, loss=np.nan, unweighted_loss=np.nan)  # not measured of both together
-        return self.from_unsorted(letters, starts, (1 - share) * mine + share * theirs, default, weighting)
+        return self.from_unsorted(letters, starts, (1 - share) * a + share * b, default, weighting)
 
     def restrict(self, letters: NDArray, starts: NDArray) -> Self:
         """The weights of those of its tokens that are among others."""
@@ -176,20 +156,10 @@ class TokenWeights:
     @classmethod
     def from_arrays(cls, arrays: ArraySource) -> Self:
         """The weights whose ``arrays`` these are, checked."""
-        letters, starts = _read_list(arrays, "letters", "u1"), _read_list(arrays, "starts", "i8")
-        n = len(starts) - 1
-        if n < 0 or starts[0] != 0 or starts[-1] != len(letters) or (starts[1:] < starts[:-1]).any():
-            raise InputError(f"array 'starts' does not rise from 0 to {len(letters)}")
+        letters, starts = read_list(arrays, "letters", "u1"), read_list(arrays, "starts", "i8")
+        check_rising(starts, "starts", len(letters))
         if not sorted_keys.is_ascending(letters, starts):
             raise InputError("tokens are not in ascending order, each once")
-        default = read_array(arrays, "default_weight", (1,)).item()
-        weighting = TextWeighting.from_array(_read_list(arrays, "weighting", "f8"))
-        return cls(letters, starts, read_array(arrays, "weight", (n,)), default, weighting)
-
-
-def _read_list(arrays: ArraySource, name: str, kind: str) -> NDArray:
-    """A list of any length."""
-    found = arrays.get(name)
-    if found is None or found.ndim != 1 or found.dtype != np.dtype(kind):
-        raise InputError(f"array {name!r} is missing, or not a list of {np.dtype(kind).name}")
-    return found
+        weighting = TextWeighting.from_array(read_list(arrays, "weighting", "f8"))
+        weight = read_array(arrays, "weight", (len(starts) - 1,))
+        return cls(letters, starts, weight, read_number(arrays, "default_weight"), weighting)

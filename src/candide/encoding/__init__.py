@@ -1,21 +1,6 @@
-"""Encodings: how a column becomes numbers, codes or documents. No label is ever looked at here.
+"""Encodings: how a column becomes numbers, codes or documents (:mod:`candide.encoding.tokens`). Labels are not used."""
 
-That of documents is ``candide.encoding.tokens``, imported by those who count text.
-"""
+from candide.encoding.base import CodeMapping, Encoding, Identity, Log, TransformedEncoding
+from candide.encoding.codes import Grid, LevelEncoding
 
-from candide.encoding.base import CodeMapping, EncodedColumn, Encoding
-from candide.encoding.grid import Grid
-from candide.encoding.identity import Identity
-from candide.encoding.levels import LevelEncoding
-from candide.encoding.log import Log, TransformedEncoding
-
-__all__ = [
-    "CodeMapping",
-    "EncodedColumn",
-    "Encoding",
-    "Grid",
-    "Identity",
-    "LevelEncoding",
-    "Log",
-    "TransformedEncoding",
-]
+__all__ = ["CodeMapping", "Encoding", "Grid", "Identity", "LevelEncoding", "Log", "TransformedEncoding"]

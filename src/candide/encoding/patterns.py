@@ -1,22 +1,9 @@
-r"""Patterns: regular expressions for words, of which none can take very long.
+r"""Check that a regular expression for words cannot take very long: ``(\w+)+\d`` needs 2**n steps on n letters.
 
-Python's engine tries again and again: ``(\w+)+\d`` needs 2**n steps on a word of n letters. A model file may come from
-anywhere, so a pattern is looked at before it is used, and one is refused that could take more than the square of a
-document's length. Two rules hold for those that pass. There is only one way to divide characters among the rounds of a
-repeated part. And no two repeated parts can divide a run of characters between them, where what comes after may fail.
-
->>> check_pattern(r"\w+(?:-\w+)*"), check_pattern(r"\d+(?:\.\d+)?|\b\w\w+\b"), check_pattern(r"[^\s@]+@[^\s@]+")
-(None, None, None)
->>> for slow in (r"(\w+)+\d", r"(?:a|ab|b)+c", r"\S+@\S+\.\S+"):
-...     try:
-...         check_pattern(slow)
-...     except InputError as error:
-...         print(error.value)
-(\w+)+\d
-(?:a|ab|b)+c
-\S+@\S+\.\S+
-
-A set of characters is a whole number that has a bit for each of them.
+A model file may come from anywhere, so a pattern that could take more than the square of a document's length is
+refused. Two rules hold for those that pass: there is only one way to divide characters among the rounds of a repeated
+part, and no two repeated parts can divide a run of characters between them where what comes after may fail. A set of
+characters is a whole number that has a bit for each of them.
 """
 
 import re
@@ -25,7 +12,7 @@ import re._constants as sre  # type: ignore[import-not-found]
 import re._parser  # type: ignore[import-not-found]
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, reduce
 from itertools import chain, combinations, product
 from operator import or_
@@ -46,7 +33,7 @@ _REMEDY = (
 
 @lru_cache(maxsize=64)
 def check_pattern(pattern: str) -> None:
-    """Refuse a pattern that could take longer than the square of a document's length, or that cannot be judged."""
+    """Refuse a pattern that could take longer than the square of a document's length, or that cannot be analysed."""
     parsed = re._parser.parse(pattern)
     try:
         whole = _follow(parsed, parsed.state.flags, _END)
@@ -61,16 +48,16 @@ def check_pattern(pattern: str) -> None:
 
 
 class _UnsafePatternError(Exception):
-    """A part that is not safe, or that cannot be judged."""
+    """A part that is not safe, or that cannot be analysed."""
 
 
 @dataclass(frozen=True)
 class _Remainder:
-    """What is known of the rest of a pattern, from some place on."""
+    """What is known of the rest of a pattern, from a position on."""
 
     first: int  # the characters with which it can begin
     can_fail: bool  # whether it can fail at all
-    n_paths: int  # how many ways lead through it, but for those of repeated parts
+    n_paths: int  # through it, without those of repeated parts
     degree: Callable[[int], int]  # steps before it fails, as a power of the length of a run of some characters
 
 
@@ -78,7 +65,6 @@ _END = _Remainder(0, False, 1, lambda run: 0)
 
 
 def _follow(items: Iterable[Any], flags: int, rest: _Remainder) -> _Remainder:
-    """Some items and then the rest."""
     for op, value in reversed(list(items)):
         rest = _prepend_item(op, value, flags, rest)
     return rest
@@ -104,17 +90,16 @@ def _prepend_item(op: Any, value: Any, flags: int, rest: _Remainder) -> _Remaind
     if op in _REPEAT_OPS:
         low, high, items = value
         return _prepend_repeat(low, high, items, flags, rest)
-    raise _UnsafePatternError("it refers back to what it found, or asks what it cannot be known to cost")
+    raise _UnsafePatternError("it has a back reference, or a condition whose cost is unknown")
 
 
 def _combine_branches(branches: list[_Remainder]) -> _Remainder:
-    first, apart = 0, True
-    for one in branches:
-        first, apart = first | one.first, apart and not first & one.first
-    ways = (max if apart else sum)(one.n_paths for one in branches)
-    return _Remainder(
-        first, all(one.can_fail for one in branches), ways, cache(lambda run: max(one.degree(run) for one in branches))
-    )
+    first, is_disjoint = 0, True
+    for branch in branches:
+        first, is_disjoint = first | branch.first, is_disjoint and not first & branch.first
+    n_paths = (max if is_disjoint else sum)(branch.n_paths for branch in branches)
+    can_fail = all(branch.can_fail for branch in branches)
+    return _Remainder(first, can_fail, n_paths, cache(lambda run: max(branch.degree(run) for branch in branches)))
 
 
 def _prepend_repeat(low: int, high: int, items: Any, flags: int, rest: _Remainder) -> _Remainder:
@@ -122,11 +107,7 @@ def _prepend_repeat(low: int, high: int, items: Any, flags: int, rest: _Remainde
         if low == high:
             return _follow(items, flags, rest) if low else rest
         taken = _follow(items, flags, rest)
-        return (
-            _combine_branches([taken, rest])
-            if rest.can_fail
-            else _Remainder(taken.first, False, taken.n_paths, taken.degree)
-        )
+        return _combine_branches([taken, rest]) if rest.can_fail else replace(taken, can_fail=False)
     part = _Part(items, flags)
     if low == high and not _has_repeats(items):
         return _follow(items, flags, rest)
@@ -134,24 +115,22 @@ def _prepend_repeat(low: int, high: int, items: Any, flags: int, rest: _Remainde
     def degree(run: int) -> int:
         if not part.first & run:  # the part is passed by, or fails at once
             return 0 if low else rest.degree(run)
-        alone = int(part.has_repeats)
         if not rest.can_fail:
-            return max(alone, rest.degree(run))
+            return max(int(_has_repeats(items)), rest.degree(run))
         return max(1 + rest.degree(part.chars & run), rest.degree(run))
 
     return _Remainder(part.first | (0 if low else rest.first), low > 0 or rest.can_fail, rest.n_paths, cache(degree))
 
 
 class _Part:
-    """A repeated part, as the places of its characters and which may follow which (Glushkov 1961).
+    """A repeated part, as the positions of its characters and which may follow which (Glushkov 1961).
 
     It is refused where the same characters lead through it in two ways: each round would double the work.
     """
 
     def __init__(self, items: Any, flags: int):
-        self.at: list[int] = []  # the characters at each place
-        self.next: list[list[int]] = []  # the places that may follow each
-        self.has_repeats = _has_repeats(items)
+        self.at: list[int] = []  # the characters at each position
+        self.next: list[list[int]] = []  # the positions that may follow each
         first, last, empty = self._sequence(items, flags)
         self._allow_repeat(first, last, empty)
         self.first, self.chars = reduce(or_, (self.at[place] for place in first)), reduce(or_, self.at)
@@ -159,15 +138,15 @@ class _Part:
             raise _UnsafePatternError("it could take very long: what is repeated can be divided in several ways")
 
     def _sequence(self, items: Any, flags: int) -> tuple[list[int], list[int], int]:
-        """First and last places, and in how many ways it may be empty."""
+        """First and last positions, and in how many ways it may be empty."""
         first, last, empty = list[int](), list[int](), 1
         for op, value in items:
-            its_first, its_last, its_empty = self._item(op, value, flags)
-            self._join(last, its_first)
-            first = first + its_first if empty else first
-            last = its_last + (last if its_empty else [])
-            empty *= its_empty
-            if its_empty > 1:
+            starts, ends, ways = self._item(op, value, flags)
+            self._join(last, starts)
+            first = first + starts if empty else first
+            last = ends + (last if ways else [])
+            empty *= ways
+            if ways > 1:
                 raise _UnsafePatternError("within a repeated part something may be empty in two ways")
         return first, last, empty
 
@@ -188,7 +167,7 @@ class _Part:
             if value[1] > 1:
                 self._allow_repeat(first, last, empty)
             return first, last, empty + (value[0] == 0)
-        _prepend_item(op, value, flags, _END)  # what has no width, if it can be judged
+        _prepend_item(op, value, flags, _END)  # what has no width, if it can be analysed
         return [], [], 1
 
     def _allow_repeat(self, first: list[int], last: list[int], empty: int) -> None:
@@ -203,8 +182,9 @@ class _Part:
             self.next[place] += first
 
     def _is_ambiguous(self) -> bool:
-        """Whether two ways through the same characters part and meet again (Weber and Seidl 1991)."""
-        waiting, visited = [pair for some in self.next for pair in combinations(some, 2)], set[tuple[int, int]]()
+        """Whether two ways through the same characters diverge and join again (Weber and Seidl 1991)."""
+        waiting = [pair for following in self.next for pair in combinations(following, 2)]
+        visited = set[tuple[int, int]]()
         while waiting:
             a, b = waiting.pop()
             if self.at[a] & self.at[b] and (a, b) not in visited:
@@ -216,43 +196,31 @@ class _Part:
 
 
 def _has_repeats(items: Any) -> bool:
-    """Whether anything in it may come several times."""
-    return any(
-        (op in _REPEAT_OPS and value[1] > 1) or any(_has_repeats(inner) for inner in _child_items(op, value))
-        for op, value in items
-    )
-
-
-def _child_items(op: Any, value: Any) -> list[Any]:
-    if op is sre.BRANCH:
-        return value[1]
-    if op in _REPEAT_OPS:
-        return [value[2]]
-    if op is sre.SUBPATTERN:
-        return [value[3]]
-    if op is sre.ATOMIC_GROUP:
-        return [value]
-    return [value[1]] if op in (sre.ASSERT, sre.ASSERT_NOT) else []
+    for op, value in items:
+        inner = value[1] if op is sre.BRANCH else [value] if op is sre.ATOMIC_GROUP else []
+        if op in _REPEAT_OPS or op in (sre.SUBPATTERN, sre.ASSERT, sre.ASSERT_NOT):
+            inner = [value[-1]]
+        if (op in _REPEAT_OPS and value[1] > 1) or any(map(_has_repeats, inner)):
+            return True
+    return False
 
 
 def _chars(op: Any, value: Any, flags: int) -> int:
-    """The characters that an item takes."""
     return _scan_characters(op, tuple(value) if isinstance(value, list) else value, flags)
 
 
 @lru_cache(maxsize=256)
 def _scan_characters(op: Any, value: Any, flags: int) -> int:
-    """As Python's engine has it, which knows the flags and Unicode: all characters are put before it."""
+    """The same by Python's engine, which knows the flags and Unicode, on a text of all characters."""
     if op is sre.LITERAL and not flags & re.IGNORECASE:
         return 1 << value
-    item = (op, list(value) if isinstance(value, tuple) else value)
     state = re._parser.State()
     state.flags = flags
-    one = re._parser.SubPattern(state, [item])
-    run = re._parser.SubPattern(state, [(sre.MAX_REPEAT, (1, sre.MAXREPEAT, one))])
+    item = re._parser.SubPattern(state, [(op, list(value) if isinstance(value, tuple) else value)])
+    run = re._parser.SubPattern(state, [(sre.MAX_REPEAT, (1, sre.MAXREPEAT, item))])
     out = 0
-    for found in re._compiler.compile(run, flags).finditer(_all_characters_text()):
-        out |= ((1 << (found.end() - found.start())) - 1) << found.start()
+    for match in re._compiler.compile(run, flags).finditer(_all_characters_text()):
+        out |= ((1 << (match.end() - match.start())) - 1) << match.start()
     return out
 
 

@@ -1,14 +1,7 @@
-"""Tokens: how a document becomes terms.
+"""Tokens: how a document becomes tokens, by default as scikit-learn's CountVectorizer does it.
 
-By default a term is what scikit-learn's CountVectorizer makes of a document: lower-cased, every run of two or more
-word characters. Documents are read where they lie by compiled loops; an own pattern, and documents given as lists of
-words or word numbers, take a slower way through Python.
-
->>> tokenize("Call 0800-FREE: it's free!", Tokens(ngrams=(1, 2)))
-['call', '0800', 'free', 'it', 'free', 'call 0800', '0800 free', 'free it', 'it free']
->>> documents = Tokens().apply(["Free prize", None, ""])
->>> count_tokens(documents, np.array([0, 0, 1]), None, n_classes=2, tokens=Tokens()).keys()
-[b'free', b'prize']
+Compiled loops read documents where they are in memory; custom patterns and documents given as lists of words go through
+Python.
 """
 
 import re
@@ -26,12 +19,12 @@ from candide.encoding.base import Encoding
 from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.kernels import text as kernel
 from candide.kernels import threads
-from candide.kernels.text_reference import BINARY, PLAIN, SUBLINEAR, split_keys
-from candide.kernels.text_reference import TokenKernel as ReferenceKernel
+from candide.kernels.text import BINARY, PLAIN, SUBLINEAR, TokenKernel, split_keys
 
 COUNT_MODES = {"plain": PLAIN, "binary": BINARY, "sublinear": SUBLINEAR}
-ANALYZERS = ("word", "char", "char_wb")  # what a term is a run of: words, characters, characters within a word
-_DEFAULT_NGRAMS = {"char_wb": (3, 5)}  # n-grams; else units one by one
+ANALYZERS = ("word", "char", "char_wb")  # what a token is a run of: words, characters, characters within a word
+_ERROR_RULES = ("strict", "replace", "ignore")
+_DEFAULT_NGRAMS = {"char_wb": (3, 5)}  # else (1, 1)
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 _SPACES = re.compile(r"\s\s+")
 _NO_LENGTH_LIMIT = 1 << 62
@@ -40,7 +33,7 @@ _MAX_BITS = 28
 
 @dataclass(frozen=True)
 class Tokens(Encoding):
-    """How a document is divided into terms, and how terms are counted: encoding, so a change needs the data again."""
+    """How a document is divided into tokens, and how tokens are counted."""
 
     block_kind = "documents"
     is_read_as_text: ClassVar[bool] = True
@@ -48,64 +41,62 @@ class Tokens(Encoding):
 
     analyzer: str = "word"  # "word" | "char" | "char_wb": characters within a word, blanks at its ends
     lowercase: bool = True
-    ngrams: tuple[int, int] = None  # type: ignore[assignment]  # shortest and longest run of units that is a term
-    stop_words: tuple[str, ...] = ()  # words left out, as they stand after lower-casing
+    ngrams: tuple[int, int] = None  # type: ignore[assignment]  # shortest and longest run of units that is a token
+    stop_words: tuple[str, ...] = ()  # words left out, as they are after lower-casing
     max_token_length: int | None = None  # longer words are left out
-    pattern: str | None = None  # an own regular expression for words; slower
-    errors: str = "strict"  # of bytes that are no UTF-8: "strict" | "replace" | "ignore"
-    bits: int = 0  # terms are hashed into 2**bits buckets; 0: the vocabulary is open
-    signed: bool = False  # a hashed term is counted with the sign of its hash
+    pattern: str | None = None  # a regular expression for words; slower
+    errors: str = "strict"  # for bytes that are not UTF-8: "strict" | "replace" | "ignore"
+    bits: int = 0  # tokens are hashed into 2**bits buckets; 0: the vocabulary is open
+    signed: bool = False  # a hashed token is counted with the sign of its hash
     sublinear: bool = False  # n occurrences in a document count 1 + log n
 
     def __post_init__(self) -> None:
         if self.analyzer not in ANALYZERS:
             raise unknown_name_error("analyzer", self.analyzer, ANALYZERS)
-        if self.errors not in ("strict", "replace", "ignore"):
-            raise unknown_name_error("rule for invalid UTF-8 (errors)", self.errors, ("strict", "replace", "ignore"))
+        if self.errors not in _ERROR_RULES:
+            raise unknown_name_error("rule for invalid UTF-8 (errors)", self.errors, _ERROR_RULES)
         if isinstance(self.stop_words, str):
             what = f"stop_words: {self.stop_words!r} is the name of a list"
             raise InputTypeError(what, value=self.stop_words, remedy="pass the words themselves")
         object.__setattr__(self, "stop_words", tuple(sorted(set(map(str, self.stop_words or ())))))
-        asked = _DEFAULT_NGRAMS.get(self.analyzer, (1, 1)) if self.ngrams is None else self.ngrams
+        ngrams = self.ngrams
         try:
-            low, high = (int(n) for n in asked)
+            low, high = map(int, _DEFAULT_NGRAMS.get(self.analyzer, (1, 1)) if ngrams is None else ngrams)
         except (TypeError, ValueError):
-            what = f"ngrams: {self.ngrams!r} is no pair"
-            raise InputTypeError(what, value=self.ngrams, remedy="pass a pair such as (1, 2)") from None
+            what = f"ngrams: expected a pair, got {ngrams!r}"
+            raise InputTypeError(what, value=ngrams, remedy="pass a pair such as (1, 2)") from None
         if not 1 <= low <= high <= 1000:
-            remedy = "pass 1 <= shortest <= longest <= 1000"
-            raise InputError(f"ngrams: {self.ngrams!r}", value=self.ngrams, remedy=remedy)
+            raise InputError(f"ngrams: {ngrams!r}", value=ngrams, remedy="pass 1 <= shortest <= longest <= 1000")
         object.__setattr__(self, "ngrams", (low, high))
         if not 0 <= self.bits <= _MAX_BITS:
-            remedy = f"terms can be hashed into 2**1 to 2**{_MAX_BITS} buckets, or 0 for none"
+            remedy = f"tokens can be hashed into 2**1 to 2**{_MAX_BITS} buckets, or 0 for none"
             raise InputError(f"bits: {self.bits}", value=self.bits, remedy=remedy)
         if self.signed and not self.bits:
-            raise InputError("signed counts need hashed terms", remedy="pass bits=20, say, or signed=False")
+            raise InputError("signed counts need hashed tokens", remedy="pass bits=20, say, or signed=False")
         if self.max_token_length is not None and self.max_token_length < 1:
             what = f"max_token_length: {self.max_token_length}"
             raise InputError(what, value=self.max_token_length, remedy="pass 1 or more, or None")
         if self.pattern is not None:
-            self._check_pattern()
+            self._check_pattern(str(self.pattern))
 
-    def _check_pattern(self) -> None:
+    def _check_pattern(self, pattern: str) -> None:
         if self.analyzer != "word":
             raise InputError(f"pattern divides a document into words: it has no meaning with {self.analyzer!r}")
         try:
-            groups = re.compile(str(self.pattern)).groups
+            groups = re.compile(pattern).groups
         except re.error as error:
-            what = f"pattern {self.pattern!r} is no regular expression: {error}"
-            raise InputError(what, value=self.pattern) from None
+            raise InputError(f"pattern {pattern!r} is not a valid regular expression: {error}", value=pattern) from None
         if groups > 1:
-            what, remedy = f"pattern {self.pattern!r} has {groups} groups", "a word is one group, or the whole match"
-            raise InputError(what, value=self.pattern, remedy=remedy)
-        patterns.check_pattern(str(self.pattern))
+            what, remedy = f"pattern {pattern!r} has {groups} groups", "a word is one group, or the whole match"
+            raise InputError(what, value=pattern, remedy=remedy)
+        patterns.check_pattern(pattern)
 
     def _read(self, column: Any) -> Documents:
         return Documents.from_column(column)
 
     def to_export_dict(self) -> dict[str, Any]:
-        held = ("analyzer", "lowercase", "ngrams", "stop_words", "max_token_length", "pattern", "bits", "signed")
-        return {"read": "tokens", **{name: getattr(self, name) for name in held}}
+        names = ("analyzer", "lowercase", "ngrams", "stop_words", "max_token_length", "pattern", "bits", "signed")
+        return {"read": "tokens", **{name: getattr(self, name) for name in names}}
 
     @property
     def count_mode(self) -> int:
@@ -113,32 +104,29 @@ class Tokens(Encoding):
 
     @property
     def is_word_based(self) -> bool:
-        """Whether a term is words with spaces between them: neither characters nor the number of a bucket."""
+        """Whether a token is words with spaces between them: neither characters nor the number of a bucket."""
         return self.analyzer == "word" and not self.bits
 
     def max_bytes(self, n_classes: int) -> int:
-        """What the counts of hashed terms take at most, when every bucket is met in every class."""
+        """The size of the counts of hashed tokens if every bucket occurs in every class."""
         return (1 << self.bits) * (12 + 20 * n_classes) if self.bits else 0
 
 
 def tokens_from_settings(settings: Any) -> Tokens:
-    """The part of some settings that says how documents become terms."""
+    """The fields of ``Tokens`` among some settings."""
     return Tokens(**{field.name: getattr(settings, field.name) for field in fields(Tokens)})
 
 
 def format_key(key: bytes, tokens: Tokens) -> str:
-    """A key as it is shown: a term as text, a hashed one as the number of its bucket."""
+    """A key as it is shown: a token as text, a hashed one as the number of its bucket."""
     return f"bucket {int.from_bytes(key[:4], 'little')}" if tokens.bits else key.decode("utf-8", "surrogatepass")
 
 
 def tokenize(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
-    """The terms of one document, in Python: the definition that the compiled loops keep to.
+    """The tokens of one document, in Python: the definition that the compiled loops follow.
 
-    A document given as a sequence of words, or of word numbers, is taken as divided already. For "char_wb" a word is
-    what stands between white space, with a blank at both ends; one shorter than the shortest n-gram is a term itself.
-
-    >>> tokenize("I am", Tokens(analyzer="char_wb", ngrams=(3, 4)))
-    [' i ', ' am', 'am ', ' am ']
+    A document given as a sequence of words, or of word numbers, is divided already. For "char_wb" a word is what stands
+    between white space, with a blank at both ends; one shorter than the shortest n-gram is a token itself.
     """
     if not isinstance(text, str):
         units = [str(word) for word in text]
@@ -146,10 +134,11 @@ def tokenize(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
         text = text.lower() if tokens.lowercase else text
         if tokens.analyzer == "char":
             return _join_ngrams(_SPACES.sub(" ", text), tokens.ngrams, "")
-        own = _WORD if tokens.pattern is None else re.compile(tokens.pattern)
-        units = text.split() if tokens.analyzer == "char_wb" else own.findall(text)
+        pattern = _WORD if tokens.pattern is None else re.compile(tokens.pattern)
+        units = text.split() if tokens.analyzer == "char_wb" else pattern.findall(text)
     if tokens.analyzer == "char_wb":
-        return [term for word in units for term in _word_ngrams(word, tokens.ngrams)]
+        padded = [f" {word} " for word in units]
+        return [token for word in padded for token in _join_ngrams(word, tokens.ngrams, "") or [word]]
     stop, longest = set(tokens.stop_words), tokens.max_token_length or _NO_LENGTH_LIMIT
     return _join_ngrams([word for word in units if word not in stop and len(word) <= longest], tokens.ngrams, " ")
 
@@ -160,14 +149,8 @@ def _join_ngrams(units: Sequence[str], ngrams: tuple[int, int], gap: str) -> lis
     return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
 
 
-def _word_ngrams(word: str, ngrams: tuple[int, int]) -> list[str]:
-    """The n-grams of a word with its ends; of a short one the whole."""
-    padded = f" {word} "
-    return _join_ngrams(padded, ngrams, "") or [padded]
-
-
 class CountedTokens(NamedTuple):
-    """The terms of some documents, and class after class the cells (term, total, documents) that are not empty."""
+    """The tokens of documents, and class after class the cells (token, total, documents) that are not empty."""
 
     letters: NDArray[np.uint8]
     starts: NDArray[np.int64]
@@ -200,35 +183,29 @@ def _compiled(tokens: Tokens, role: str, signs: bool) -> Any:
 
 
 def _prepare_kernel(documents: Documents, tokens: Tokens, role: str, signs: bool = False) -> tuple[Any, tuple, Any]:
-    """The loops for some documents, the documents as these want them, and what must live meanwhile.
-
-    ``role`` is "Counter" or "Scorer".
-    """
+    """The "Counter" or "Scorer" (``role``) for documents, its arguments, and what must live meanwhile."""
     if kernel.compiled is not None and tokens.pattern is None and not documents.is_tokenized:
         *view, keep = documents.kernel_views(tokens.lowercase, tokens.errors)
         return _compiled(tokens, role, signs), tuple(view), keep
     texts = (documents.text(row, tokens.errors) for row in range(len(documents)))
     keys = [None if t is None else [w.encode("utf-8", "surrogatepass") for w in tokenize(t, tokens)] for t in texts]
-    return ReferenceKernel(bits=tokens.bits, signs=signs), (keys,), None
+    return TokenKernel(bits=tokens.bits, signs=signs), (keys,), None
 
 
 def count_tokens(
     documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens
 ) -> CountedTokens:
-    """Count the terms of documents class by class."""
     loops, read, _keep = _prepare_kernel(documents, tokens, "Counter")
     y = np.ascontiguousarray(y, np.int64)
     w = np.ones(len(y)) if weight is None else np.ascontiguousarray(weight, np.float64)
-    order = np.argsort(y, kind="stable").astype(np.int64, copy=False)
-    return CountedTokens(
-        *loops.count(*read, order, y, w, n_classes=n_classes, manner=tokens.count_mode, signed=tokens.signed)
-    )
+    order, options = np.argsort(y, kind="stable").astype(np.int64, copy=False), {"manner": tokens.count_mode}
+    return CountedTokens(*loops.count(*read, order, y, w, n_classes=n_classes, signed=tokens.signed, **options))
 
 
 def score_documents(
     token_table: Any, documents: Documents, tokens: Tokens, table: tuple, out: NDArray, count_mode: int
 ) -> NDArray:
-    """Add the weights of each document's terms to its row of ``out``; (rows, 2) sums of what is common to classes."""
+    """Add the weights of each document's tokens to its row of ``out``; (rows, 2) sums of what is common to classes."""
     loops, read, _keep = _prepare_kernel(documents, tokens, "Scorer", tokens.signed)
     sums = np.zeros((len(documents), 2))
     loops.score(token_table, *read, *table, out, sums, manner=count_mode)
@@ -236,7 +213,7 @@ def score_documents(
 
 
 def token_rows(token_table: Any, documents: Documents, tokens: Tokens) -> tuple[NDArray, NDArray, NDArray]:
-    """Sparse rows (counts, positions, where rows start) of the known terms of documents."""
+    """Sparse rows (counts, positions, where rows start) of the known tokens of documents."""
     loops, read, _keep = _prepare_kernel(documents, tokens, "Scorer", tokens.signed)
     return loops.rows(token_table, *read)
 
@@ -244,7 +221,7 @@ def token_rows(token_table: Any, documents: Documents, tokens: Tokens) -> tuple[
 def count_tokens_on_threads(
     documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens
 ) -> list[CountedTokens]:
-    """Count slices of the rows, one a thread."""
+    """Count slices of the rows, one per thread."""
 
     def work(part: slice) -> CountedTokens:
         w = None if weight is None else weight[part]
@@ -257,37 +234,37 @@ Span = tuple[int, int]
 
 
 def locate_tokens(text: str, tokens: Tokens) -> Iterator[tuple[str, tuple[Span, ...]]]:
-    """Every term of a document, and the spans of its words or characters; the terms are those of ``terms_of``."""
+    """Every token of a document, as :func:`tokenize` gives them, and the spans of its words or characters."""
     gap = " " if tokens.analyzer == "word" else ""
     low, high = tokens.ngrams
     for units in _token_runs(text, tokens):
-        # Within words, a word that is shorter than all n-grams is a term itself.
+        # Within words, a word that is shorter than all n-grams is a token itself.
         shortest = min(low, len(units)) if tokens.analyzer == "char_wb" else low
         for n in range(shortest, min(high, len(units)) + 1):
             for i in range(len(units) - n + 1):
-                some = units[i : i + n]
-                yield gap.join(unit for unit, _ in some), tuple(span for _, span in some)
+                names, spans = zip(*units[i : i + n], strict=True)
+                yield gap.join(names), spans
 
 
 def _token_runs(text: str, tokens: Tokens) -> Iterator[list[tuple[str, Span]]]:
-    """The runs of words or characters, with their spans, inside which terms lie."""
-    small = text.lower() if tokens.lowercase else text
+    """The runs of words or characters, with their spans, that n-grams are made of."""
+    lower = text.lower() if tokens.lowercase else text
     # A capital may have a small letter of two characters. In all there are as many as the letters have one by one.
     lengths = [len(letter.lower()) for letter in text] if tokens.lowercase else [1] * len(text)
-    owner = [i for i, n in enumerate(lengths) for _ in range(n)]
+    origin = [i for i, n in enumerate(lengths) for _ in range(n)]
 
-    def place(start: int, end: int) -> Span:
-        return (owner[start], owner[end - 1] + 1) if end > start else (0, 0)
+    def locate(start: int, end: int) -> Span:
+        return (origin[start], origin[end - 1] + 1) if end > start else (0, 0)
 
     if tokens.analyzer == "char":
-        found = re.finditer(r"\s\s+|.", small, re.DOTALL)
-        yield [(" " if len(run[0]) > 1 else run[0], place(*run.span())) for run in found]
+        runs = re.finditer(r"\s\s+|.", lower, re.DOTALL)
+        yield [(" " if len(run[0]) > 1 else run[0], locate(*run.span())) for run in runs]
     elif tokens.analyzer == "char_wb":
-        for word in re.finditer(r"\S+", small):
-            letters = [(small[i], place(i, i + 1)) for i in range(*word.span())]
-            yield [(" ", letters[0][1]), *letters, (" ", letters[-1][1])]  # a blank at both ends, which has no place
+        for word in re.finditer(r"\S+", lower):
+            letters = [(lower[i], locate(i, i + 1)) for i in range(*word.span())]
+            yield [(" ", letters[0][1]), *letters, (" ", letters[-1][1])]  # the blanks at both ends have no span
     else:
-        stop, longest = set(tokens.stop_words), tokens.max_token_length or len(small)
-        matches = re.finditer(tokens.pattern or r"(?u)\b\w\w+\b", small)
+        stop, longest = set(tokens.stop_words), tokens.max_token_length or len(lower)
+        matches = re.finditer(tokens.pattern or _WORD, lower)
         words = [(match[len(match.groups())], match.span(len(match.groups()))) for match in matches]
-        yield [(word, place(*span)) for word, span in words if word not in stop and len(word) <= longest]
+        yield [(word, locate(*span)) for word, span in words if word not in stop and len(word) <= longest]

@@ -1,12 +1,4 @@
-"""The array engine: counts rows that are in memory, with the kernels, on threads.
-
->>> from candide.model.plan import make_plan
->>> from candide.data.table import Table
->>> table = Table.from_data([[1.0, 5.0], [3.0, 7.0]])
->>> census = count_table(table, ["a", "b"], plan=make_plan(table))
->>> census.tallies[0].mean.tolist()
-[[1.0, 5.0], [3.0, 7.0]]
-"""
+"""The array engine: counts rows that are in memory, with the kernels, on threads."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +11,7 @@ from candide.data.arrow_columns import as_arrow
 from candide.data.blocks import Block, Codes, Floats, find_first, not_finite_error
 from candide.data.labels import Labels, is_arrow
 from candide.data.notes import Note
-from candide.data.sampling import assign_folds_by_key
+from candide.data.sample import assign_folds_by_key
 from candide.data.table import Table
 from candide.engines.base import Engine, Folds, Source
 from candide.engines.reading import ReadOptions
@@ -36,7 +28,16 @@ def count_table(
     """The counts of a table; ``labels`` gives the classes where they are known."""
     labels = Labels.from_values(y) if labels is None else labels
     codes = labels.encode(y)
-    _check_codes(codes, y, labels, table.n_rows)
+    if len(codes) != table.n_rows:
+        what = f"{formatting.format_count(table.n_rows)} but {formatting.format_count(len(codes), 'label')}"
+        raise InputError(what, remedy="pass one label a row")
+    outside = np.flatnonzero((codes < 0) | (codes >= len(labels)))
+    if len(outside):
+        row = int(outside[0])
+        if codes[row] < 0:
+            raise InputError("the label is missing", row=row, remedy="drop the row or give it a label")
+        label = Labels.from_values(y[row : row + 1]).values[0]
+        raise InputError(f"the label {label!r} is not among the classes {list(labels.values)}", row=row, value=label)
     tallies = tuple(tally_block(part, part.block(table), codes, weight, len(labels)) for part in plan.parts)
     return ModelCounts(plan, labels, sum_class_weights(codes, weight, len(labels)), tallies, table.n_rows)
 
@@ -47,22 +48,19 @@ def tally_block(part: PlanPart, block: Block, y: Codes, weight: Floats | None, n
     try:
         out = TALLIES[spec.kind].from_rows(block, y, weight, n_classes=n_classes, spec=spec)
     except InputError as error:
-        _add_place_to_error(error, part, block)
+        if part.block_kind == "documents":
+            error.column = part.columns[0]
+        elif part.block_kind == "numbers" and (bad := find_first(block, part.encodings[0].invalid_mask)):
+            error.row, error.column = bad[0], part.columns[bad[1]]
         raise
     if (cell := out.find_too_large()) is not None:
         if part.block_kind == "documents":
-            raise SumTooLargeError("the documents weigh too much", column=part.columns[0], remedy="divide the weights")
+            raise SumTooLargeError(
+                "the weights of the documents are too large", column=part.columns[0], remedy="divide the weights"
+            )
         at = out.locate_cell(cell[1])[0] if block.shape[1] == len(part.columns) else None
         raise not_finite_error(part.columns, block, spec.tally_values, at)
     return out
-
-
-def _add_place_to_error(error: InputError, part: PlanPart, block: Block) -> None:
-    """Set the column and row of an error that is about a value of a block."""
-    if part.block_kind == "documents":
-        error.column = part.columns[0]
-    elif part.block_kind == "numbers" and (found := find_first(block, part.encodings[0].invalid_mask)):
-        error.row, error.column = found[0], part.columns[found[1]]
 
 
 def fraction_notes(table: Table, plan: Plan) -> list[Note]:
@@ -71,27 +69,12 @@ def fraction_notes(table: Table, plan: Plan) -> list[Note]:
     for part in plan.parts:
         whole = part.event.support is not None and part.event.support.is_integer
         block = part.block(table) if whole else np.empty((0, 0))
-        if found := find_first(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
-            name, event = part.columns[found[1]], part.event.name
-            text = f"column {name!r}: {found[2]:g} is not a whole number, and {event} is for counts"
+        if first := find_first(block, lambda x: np.isfinite(x) & (x != np.floor(x))):
+            name, event = part.columns[first[1]], part.event.name
+            text = f"column {name!r}: {first[2]:g} is not a whole number, and {event} is for counts"
             remedy = "for measurements name another event model, such as gaussian or exponential"
             notes.append(Note("count-fraction", text, name, remedy))
     return notes
-
-
-def _check_codes(codes: Codes, y: Any, labels: Labels, n_rows: int) -> None:
-    if len(codes) != n_rows:
-        raise InputError(
-            f"{formatting.format_count(n_rows)} but {formatting.format_count(len(codes), 'label')}",
-            remedy="pass one label a row",
-        )
-    outside = np.flatnonzero((codes < 0) | (codes >= len(labels)))
-    if len(outside):
-        row = int(outside[0])
-        if codes[row] < 0:
-            raise InputError("the label is missing", row=row, remedy="drop the row or give it a label")
-        label = Labels.from_values(y[row : row + 1]).values[0]
-        raise InputError(f"the label {label!r} is not among the classes {list(labels.values)}", row=row, value=label)
 
 
 class Arrays(Engine):
@@ -112,7 +95,8 @@ class TableSource(Source):
     def __init__(self, table: Table, engine: Engine):
         self.name, self.engine, self.table = "the table", engine, table
         self.n_rows = table.n_rows
-        self.columns = {str(name): _column_type(table.head(name, 1)) for name in table.names}
+        heads = {str(name): table.head(name, 1) for name in table.names}
+        self.columns = {name: str(head.type if is_arrow(head) else head.dtype) for name, head in heads.items()}
         self._names = {str(name): name for name in table.names}
 
     def head(self, n: int) -> Any:
@@ -146,7 +130,3 @@ class TableSource(Source):
         fold = np.empty(n, np.min_scalar_type(folds.n))
         fold[np.lexsort(order)] = np.arange(n) % folds.n
         return fold
-
-
-def _column_type(column: Any) -> str:
-    return str(column.type if is_arrow(column) else column.dtype)

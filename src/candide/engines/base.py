@@ -2,10 +2,6 @@
 
 An engine counts some tally kinds by itself; the others are counted from its batches by the array engine
 (:mod:`candide.engines.counting`). It knows how parts of a plan are encoded, never which event model they serve.
-
->>> with open_source({"age": [30, 41], "job": ["cook", None]}) as source:
-...     source.engine.name, list(source.columns), source.head(1).to_pylist()
-('duckdb', ['age', 'job'], [{'age': 30, 'job': 'cook'}])
 """
 
 import os
@@ -22,11 +18,10 @@ import numpy as np
 from candide.data.column_types import ColumnSchema
 from candide.data.notes import Note
 from candide.data.table import Table
-from candide.data.temporal import temporal_kind_of
+from candide.data.text_columns import temporal_kind_of
 from candide.data.text_formats import TextFormat
-from candide.engines.addresses import find_engine_name
 from candide.engines.batches import Scan, read_batches
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, find_engine_name
 from candide.errors import MemoryLimitError, unknown_name_error
 from candide.model.counts import ModelCounts
 from candide.model.plan import Plan, PlanPart
@@ -40,7 +35,7 @@ def no_progress(source: Any, what: str) -> AbstractContextManager:
 
 
 class FoldsOfRows:
-    """The fold of each row of a source, in their order."""
+    """The fold of each row of a source."""
 
     def __init__(self, fold: "np.ndarray[Any, Any]"):
         self.fold = fold.astype(np.int16 if fold.max(initial=0) < 1 << 15 else np.int32)
@@ -49,9 +44,8 @@ class FoldsOfRows:
 class Folds(NamedTuple):
     """A division of rows into ``n`` folds, drawn by a seed: rows of each label are assigned to folds in turn.
 
-    So all folds have the same number of rows of a class, or one more or less. With a ``key_column`` a hash of its value
-    determines the fold of a row instead (:func:`candide.data.sampling.assign_folds_by_key`), on every engine and in
-    any order of the rows: rows that share a key share a fold.
+    With a ``key_column`` a hash of its value determines the fold of a row instead, the same on every engine and in any
+    order of the rows (:func:`candide.data.sample.assign_folds_by_key`): rows of the same key are in the same fold.
     """
 
     n: int
@@ -99,21 +93,14 @@ class Source(Protocol):
         text_formats: Mapping[str, TextFormat] | None = None,
         temporal: Mapping[Any, str] = MappingProxyType({}),
     ) -> list[Note]:
-        """Read columns as numbers from now on, in known formats; return notes on these.
-
-        ``temporal`` are those that are read as dates, or as times of day and durations.
-        """
+        """Read columns as numbers from now on, in known formats, or as dates or times; return notes on these."""
         return []
 
     def temporal_kind(self, name: str) -> str:
-        """ "date" if a column has a type of dates, "time" if it has one of times of day or durations, else ""."""
         return temporal_kind_of(self.columns[name])
 
     def original_columns(self, names: Sequence[str]) -> list[tuple[str, Any]]:
-        """Names under which columns come as they are written, whatever is read as a number, and their Arrow types.
-
-        The type is None where it is the one in which the column comes.
-        """
+        """Names under which columns come as they are written, and their Arrow types; None where these do not change."""
         return [(name, None) for name in names]
 
     def materialise(self) -> None:
@@ -170,15 +157,13 @@ T = TypeVar("T")
 
 
 class Work(Protocol[T]):
-    """A computation over pieces of the rows, whose results combine. A cluster pickles it to where the rows are."""
+    """A computation over pieces of the rows, whose results combine. A cluster pickles it to where the rows are.
 
-    def __call__(self, batches: Iterable[Any], first: int) -> T:
-        """The result of a piece, read once in batches; rows are numbered from ``first``, with gaps between pieces."""
-        ...
+    A piece is read once in batches; its rows are numbered from ``first``, with gaps between pieces.
+    """
 
-    def combine(self, parts: Sequence[T]) -> T:
-        """The result of consecutive pieces."""
-        ...
+    def __call__(self, batches: Iterable[Any], first: int) -> T: ...
+    def combine(self, parts: Sequence[T]) -> T: ...
 
 
 class BatchScorer(Protocol):
@@ -186,7 +171,6 @@ class BatchScorer(Protocol):
 
     @property
     def schema(self) -> Any: ...
-
     def __call__(self, batch: Any) -> Any: ...
 
 
@@ -222,9 +206,7 @@ class Engine(Protocol):
     max_levels: int = 40  # columns whose levels a query counts
     max_cells: int = 16  # of a binned number: a query with more is slower than reading the column
 
-    def open(self, data: Any, reading: ReadOptions | None = None) -> Source:
-        """Open data as a source."""
-        ...
+    def open(self, data: Any, reading: ReadOptions | None = None) -> Source: ...
 
     def can_count(self, part: PlanPart) -> bool:
         """Whether the engine counts this part by itself; if not, its rows are read in batches."""
@@ -243,16 +225,13 @@ class Engine(Protocol):
         raise NotImplementedError
 
     def gather(self, rows: LabelledSource, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
-        """The result of work on a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows.
-
-        With ``codes`` the engine may look up the codes of levels itself, as it does for rows to be scored.
-        """
+        """The result of work on a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows."""
         return work(self.score(rows.source, plan, rows.extra_columns, folds=rows.folds, codes=codes).batches, 0)
 
     def scored_table(
         self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "BatchScorer"]
     ) -> Any:
-        """The scored rows as a table of the engine, where they stay with it; None where they come in batches.
+        """The scored rows as a table of the engine; None where they come in batches.
 
         ``scoring`` makes a scorer of batches from the Arrow types of the columns to keep.
         """
@@ -289,27 +268,19 @@ def check_columns(
 
 _ENGINES = {  # name -> module and class, imported at first use
     "arrays": ("candide.engines.arrays", "Arrays"),
-    "duckdb": ("candide.engines.duckdb.engine", "DuckDB"),
+    "duckdb": ("candide.engines.duckdb.source", "DuckDB"),
     "postgres": ("candide.engines.postgres.source", "Postgres"),
     "spark": ("candide.engines.spark.source", "Spark"),
 }
 
 
 def get_engine(name: str) -> Engine:
-    """An engine by its name."""
     module, kind = _ENGINES[name]
     return getattr(import_module(module), kind)()
 
 
 def find_engine(data: Any) -> Engine:
-    """The engine for some data: arrays for a table in memory, that of an address, Spark for its data frames, and
-    DuckDB for files, queries, other frames and relations.
-
-    >>> find_engine("rows.csv").name, find_engine(Table.from_data({"x": [1.0]})).name
-    ('duckdb', 'arrays')
-    >>> find_engine("postgresql://host/shop").name, find_engine("spark://host:7077::orders").name
-    ('postgres', 'spark')
-    """
+    """The engine for data: arrays for a table in memory, that of an address, Spark for its frames, else DuckDB."""
     if isinstance(data, Table):
         return get_engine("arrays")
     return get_engine("spark" if hasattr(data, "mapInArrow") else find_engine_name(data) or "duckdb")
@@ -325,37 +296,32 @@ def open_source(data: Any, reading: ReadOptions | None = None) -> AbstractContex
 _BASE_BYTES = 1_500 << 20  # bytes that the libraries reserve on one core: DuckDB, Arrow, NumPy, SciPy
 _BYTES_PER_CORE = 64 << 20  # more for each further core: stacks, arenas and buffers of BLAS threads
 _MAX_CORES = 64  # for which OpenBLAS is built
-_MIB = 1 << 20
 
 
 @cache
 def check_address_space() -> None:
     """Raise an error where the address space of this process is too small; otherwise reserve what is needed."""
-    limit, used = _limit_bytes(), _used_bytes()
+    limit, used = _address_space()
     if limit is None:
         return
     least = _BASE_BYTES + _BYTES_PER_CORE * (min(os.cpu_count() or 1, _MAX_CORES) - 1)
     if limit - used < least:
-        what = f"virtual memory is limited to {limit // _MIB:,} MiB (ulimit -v)"
-        remedy = f"allow at least {(used + least) // _MIB + 1:,} MiB"
+        what = f"virtual memory is limited to {limit >> 20:,} MiB (ulimit -v)"
+        remedy = f"allow at least {(used + least >> 20) + 1:,} MiB"
         raise MemoryLimitError(what, value=limit, remedy=remedy)
     import scipy.special  # noqa: F401
 
 
-def _limit_bytes() -> int | None:
-    """Return the limit of the address space in bytes; None where there is none."""
+def _address_space() -> tuple[int | None, int]:
+    """The limit of the address space in bytes, None where there is none, and its use, 0 where that is unknown."""
     try:
         import resource
-    except ImportError:  # Windows
-        return None
-    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else soft
 
-
-def _used_bytes() -> int:
-    """Return the size of the address space in use, 0 where it is not known."""
-    try:
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         with open("/proc/self/statm", encoding="ascii") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except ImportError:  # Windows
+        return None, 0
     except OSError:
-        return 0
+        used = 0
+    return None if limit == resource.RLIM_INFINITY else limit, used

@@ -4,37 +4,37 @@ The columns of every part of the plan, in order, are ``f0``, ``f1``, ..., or ``c
 up their levels; then come the columns to keep, ``k0``, ``k1``, ..., and the ``fold`` of each row if there are folds. A
 column that the source lacks is missing in every row.
 
->>> from candide.engines.base import open_source
->>> from candide.model.plan import make_plan
->>> from candide.data.table import Table
->>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
->>> with open_source(table) as source:
-...     [batch] = read_batches(source, make_plan(table), ["job"]).batches
->>> batch.schema.names
-['f0', 'f1', 'k0']
+A database that gives them works on another thread: DuckDB checks for signals while it works, but does not always return
+from one, so the thread that waits for it interrupts it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import os
+import select
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from candide.data.arrow_columns import arrow_numbers, is_absent
-from candide.data.blocks import Block
-from candide.data.table import Table
-from candide.data.temporal import not_temporal
+from candide.data.blocks import Block, Floats
+from candide.data.table import EncodedColumn, Table
+from candide.data.text_columns import temporal_error
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat
-from candide.encoding import EncodedColumn
+from candide.errors import InputError
 from candide.model.plan import Plan, PlanPart
 
 if TYPE_CHECKING:
     from candide.engines.base import Folds, Source
 
+T = TypeVar("T")
 BATCH_ROWS = 1 << 17  # rows in a batch
 _MAX_BATCH_VALUES = 1 << 23  # values in a batch, where rows are wide
 _MAX_BATCH_DOCUMENTS = 1 << 12  # and of rows with documents, which are long
+_INTERRUPT_SECONDS = 0.01  # seconds between two interrupts
+_SIGNAL_CHECK_SECONDS = 0.1  # a signal that came to another thread is seen only when this one wakes
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,18 @@ def batch_size(plan: Plan) -> int:
 
 
 def split_batches(batches: Iterable[Any], n_classes: int, max_values: int = _MAX_BATCH_VALUES) -> Iterator[Any]:
-    """Batches cut so that a number for each row and class takes little memory.
+    """Batches cut so that a number for each row and class takes little memory."""
+    return split_rows(batches, max(1, max_values // max(1, n_classes)))
 
-    >>> import pyarrow as pa
-    >>> batch = pa.RecordBatch.from_pydict({"x": [1.0, 2.0, 3.0]})
-    >>> [piece.num_rows for piece in split_batches([batch, batch[:0]], n_classes=1000, max_values=2000)]
-    [2, 1, 0]
-    """
-    rows = max(1, max_values // max(1, n_classes))
-    return (batch.slice(start, rows) for batch in batches for start in range(0, max(1, batch.num_rows), rows))
+
+def split_rows(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Batches of at most ``size`` rows; an empty one is kept."""
+    return (batch.slice(start, size) for batch in batches for start in range(0, max(1, batch.num_rows), size))
 
 
 def iterate_columns(plan: Plan) -> Iterator[tuple[PlanPart, int]]:
     """Every column of every part, in order."""
     return ((part, j) for part in plan.parts for j in range(len(part.columns)))
-
-
-def is_read_as_text(part: PlanPart) -> bool:
-    """Whether its columns are read as they are written: categories and documents."""
-    return part.event.encoding.is_read_as_text
 
 
 def number_columns(plan: Plan, text_formats: Collection[str] = ()) -> list[str]:
@@ -114,14 +107,14 @@ def read_batches(
         return pa.RecordBatch.from_pydict(out | ({"fold": batch.columns[-1]} if folds else {}))
 
     batches = source.batches(present, batch_size(plan), folds)
-    batches = map(laid_out, batches if span is None else _slice_rows(batches, *span))
+    batches = map(laid_out, batches if span is None else slice_rows(batches, *span))
     first = next(batches, None)
     if first is None:
         first = laid_out(pa.RecordBatch.from_pydict({n: source.head(0).column(n).combine_chunks() for n in present}))
     return Scan(first.schema, chain([first], batches))
 
 
-def _slice_rows(batches: Any, start: int, n: int) -> Iterator[Any]:
+def slice_rows(batches: Any, start: int, n: int) -> Iterator[Any]:
     """``n`` rows from ``start`` on."""
     for batch in batches:
         part = batch.slice(min(start, batch.num_rows), n)
@@ -132,16 +125,16 @@ def _slice_rows(batches: Any, start: int, n: int) -> Iterator[Any]:
             return
 
 
-def choose_arrow_type(found_type: Any, own_type: Any) -> Any:
-    """The type in which a column is passed on: its own, where what was read can be put into that again."""
+def choose_arrow_type(read_type: Any, original_type: Any) -> Any:
+    """The type in which a column is passed on: the original one, where the type that was read can be cast to it."""
     import pyarrow as pa
 
-    if own_type is None or pa.types.is_null(own_type) or isinstance(own_type, pa.BaseExtensionType):
-        return found_type
+    if original_type is None or pa.types.is_null(original_type) or isinstance(original_type, pa.BaseExtensionType):
+        return read_type
     try:
-        return cast_column(pa.nulls(0, found_type), own_type).type
+        return cast_column(pa.nulls(0, read_type), original_type).type
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return found_type
+        return read_type
 
 
 def cast_column(column: Any, kind: Any) -> Any:
@@ -166,16 +159,73 @@ def check_temporal(source: "Source", temporal: Mapping[Any, str], text_formats: 
     for name, kind in temporal.items():
         if str(name) not in source.columns or source.temporal_kind(str(name)) == kind:
             continue
-        for row, value in _present_values(source, str(name)):
-            raise not_temporal(value, kind, text_formats.get(str(name), PLAIN_FORMAT), name, row)
+        start = 0
+        for batch in source.batches([str(name)], BATCH_ROWS):
+            column = batch.column(0)
+            for row, value in enumerate(column.to_pylist() if column.null_count < len(column) else (), start):
+                if not is_absent(value) and value != "":
+                    raise temporal_error(value, kind, text_formats.get(str(name), PLAIN_FORMAT), name, row)
+            start += len(column)
 
 
-def _present_values(source: "Source", name: str) -> Iterator[tuple[int, Any]]:
-    """The values of a column that are not missing, with their rows."""
-    start = 0
-    for batch in source.batches([name], BATCH_ROWS):
-        column = batch.column(0)
-        if column.null_count < len(column):
-            values = enumerate(column.to_pylist(), start)
-            yield from ((row, value) for row, value in values if not is_absent(value) and value != "")
-        start += len(column)
+def parse_row_weights(name: str, column: Any) -> Floats:
+    """Row weights of an Arrow column: numbers >= 0."""
+    import pyarrow as pa
+
+    try:
+        w = arrow_numbers(column.cast(pa.float64()))
+    except pa.ArrowInvalid as error:
+        raise InputError(f"weights must be numbers >= 0; {error}", column=name) from None
+    bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+    if len(bad):
+        value = None if np.isnan(w[bad[0]]) else float(w[bad[0]])
+        text = "a weight is missing, infinite or negative; weights must be numbers >= 0"
+        raise InputError(text, column=name, value=value)
+    return w
+
+
+def run_interruptible(con: Any, call: Callable[[], T]) -> T:
+    """The result of a call on a connection, which is interrupted where this thread is."""
+    if threading.current_thread() is not threading.main_thread():  # signals come to the main thread
+        return call()
+    results: list[T] = []
+    errors: list[BaseException] = []
+    begun, stop, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        try:
+            if not stop.is_set():
+                results.append(call())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    thread = threading.Thread(target=work, name="candide-query", daemon=True)
+    try:
+        thread.start()
+        while not ended.wait(_SIGNAL_CHECK_SECONDS):
+            pass
+    except BaseException:
+        stop.set()  # a signal may come before the thread has begun
+        while begun.is_set() and not ended.wait(_INTERRUPT_SECONDS):  # a query may begin after the first interrupt
+            con.interrupt()
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def read_pieces(stream: Any, size: int = 1 << 20) -> Iterator[bytes]:
+    """The bytes of a stream, as they come; while it waits a signal is seen."""
+    try:
+        waits = [stream.fileno()] if os.name == "posix" else []
+    except (OSError, AttributeError):  # it is in memory
+        waits = []
+    while True:
+        while waits and not select.select(waits, [], [], _SIGNAL_CHECK_SECONDS)[0]:
+            pass
+        if not (piece := stream.read1(size)):
+            return
+        yield piece

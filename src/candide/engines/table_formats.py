@@ -1,12 +1,4 @@
-"""Number, date and time formats of text columns in memory: decided by the rules for files, with the same notes.
-
->>> table = Table.from_data({"price": ["€ 1,787.00", "€ 79.50"] * 5, "job": ["cook", "smith"] * 5})
->>> formats = infer_text_formats(table)
->>> formats.text_formats["price"].unit, formats.parse_table(table).numbers(("price",))[:2].ravel().tolist()
-('€', [1787.0, 79.5])
->>> [remark.code for remark in formats.notes]
-['read-as']
-"""
+"""Number, date and time formats of text columns in memory: decided by the rules for files, with the same notes."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from candide import formatting
-from candide.data.labels import is_arrow
+from candide.data.labels import is_absent, is_arrow
 from candide.data.notes import Note, issue_warnings
-from candide.data.table import Name, Table
+from candide.data.table import LIMITS, Name, Table
+from candide.data.text_columns import has_declared_levels, is_text, temporal_kind_of, to_typed_table
 from candide.data.text_formats import MISSING_MARKERS, PLAIN_FORMAT, TextFormat
-from candide.data.text_values import has_declared_levels, is_text, to_typed_table
+from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 
 if TYPE_CHECKING:
-    from candide.engines.reading import ReadOptions
     from candide.model.fitted import FittedModel
 
-_N_FIRST_VALUES = 64  # values that tell most of the time that a column holds words
+_N_FIRST_VALUES = 64  # values that mostly show that a column holds words
 
 
 @dataclass(frozen=True)
@@ -46,17 +38,19 @@ class ColumnTextFormats:
         self, columns: Collection[Name], dates: Collection[Name], times: Collection[Name]
     ) -> dict[str, Any]:
         """What a model of these columns remembers; ``dates`` and ``times`` are such by their type."""
-        names = {str(name) for name in columns}
-        formats = {n: text_format for n, text_format in self.text_formats.items() if n in names}
-        formats = {n: text_format for n, text_format in formats.items() if text_format != PLAIN_FORMAT}
-        all_dates, all_times = self.dates | frozenset(dates), self.times | frozenset(times)
-        return {"text_formats": formats, "dates": all_dates & set(columns), "times": all_times & set(columns)}
+        names, used = {str(name) for name in columns}, set(columns)
+        formats = {name: fmt for name, fmt in self.text_formats.items() if name in names and fmt != PLAIN_FORMAT}
+        return {
+            "text_formats": formats,
+            "dates": self.dates.union(dates) & used,
+            "times": self.times.union(times) & used,
+        }
 
 
 NO_FORMATS = ColumnTextFormats()
 
 
-def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions | None" = None) -> ColumnTextFormats:
+def infer_text_formats(table: Table, events: Any = "auto", reading: ReadOptions | None = None) -> ColumnTextFormats:
     """Decide which text columns hold numbers, dates or times, from the rows that column types are inferred from.
 
     Columns that ``events`` declares to be categories or text are kept as they are written.
@@ -68,21 +62,18 @@ def infer_text_formats(table: Table, events: Any = "auto", reading: "ReadOptions
         return NO_FORMATS
     import pyarrow as pa
 
-    from candide.data.limits import LIMITS
     from candide.engines.duckdb import type_inference
-    from candide.engines.reading import ReadOptions
 
-    n_head = LIMITS.head_rows(len(table.names))
-    heads = {text: _as_strings(table.head(name, n_head)) for text, name in names.items()}
+    heads = {text: _as_strings(table.head(name, LIMITS.head_rows(len(table.names)))) for text, name in names.items()}
     heads = {text: head for text, head in heads.items() if head is not None}
     if not heads:
         return NO_FORMATS
     declared, options = [str(name) for name in as_numbers], reading or ReadOptions()
     read = type_inference.infer_types(None, pa.table(heads), None, (), declared, options, heads, typed=True)
-    parsed = [text for text, kind in read.types.items() if kind != "VARCHAR"]
-    formats = {text: read.text_formats.get(text, PLAIN_FORMAT) for text in parsed}
-    dates = {names[text] for text, kind in read.types.items() if kind.startswith(("DATE", "TIMESTAMP"))}
-    times = {names[text] for text, kind in read.types.items() if kind in ("TIME", "INTERVAL")}
+    types = {text: kind for text, kind in read.types.items() if kind != "VARCHAR"}
+    formats = {text: read.text_formats.get(text, PLAIN_FORMAT) for text in types}
+    dates = {names[text] for text, kind in types.items() if temporal_kind_of(kind) == "date"}
+    times = {names[text] for text, kind in types.items() if temporal_kind_of(kind) == "time"}
     return ColumnTextFormats(formats, frozenset(dates), frozenset(times), read.notes)
 
 
@@ -91,46 +82,36 @@ def unread_text(head: Any, names: Collection[str], double: str, quote: str = '"'
 
     ``head`` is an Arrow table of the first rows, ``double`` the name of the type of numbers, ``quote``
     the mark around names.
-
-    >>> import pyarrow as pa
-    >>> print(*unread_text(pa.table({"size": ["1.5", "2.25", "3.0"] * 4}), ["size"], "double precision"))
-    column 'size': numbers kept as text, such as '1.5', are categories here; to count them as numbers, store them \
-as such or convert them in a view or a query: CAST("size" AS double precision)
     """
     from candide.engines.duckdb import type_inference
-    from candide.engines.reading import ReadOptions
+    from candide.engines.duckdb.number_formats import is_string
 
-    texts = head.select([name for name in names if type_inference.is_string(head, name)])
-    found = type_inference.infer_types(None, texts, None, (), (), ReadOptions(), texts.column_names, typed=True)
-    types = {"DATE": "date", "TIMESTAMP": "timestamp", "TIME": "time", "INTERVAL": "interval"}
+    texts = head.select([name for name in names if is_string(head, name)])
+    read = type_inference.infer_types(None, texts, None, (), (), ReadOptions(), texts.column_names, typed=True)
     groups: dict[tuple[str, str], list[str]] = {}
-    for name, kind in found.types.items():
+    for name, kind in read.types.items():
         if kind != "VARCHAR":
-            kind = types.get(kind.partition(" ")[0], double)
-            what = "numbers" if kind == double else "times" if kind in ("time", "interval") else "dates"
-            groups.setdefault((what, kind), []).append(name)
+            what = {"date": "dates", "time": "times", "": "numbers"}[temporal_kind_of(kind)]
+            group = what, double if what == "numbers" else kind.partition(" ")[0].lower()
+            groups.setdefault(group, []).append(name)
     notes = []
-    for (what, kind), names in groups.items():
-        name = names[0]
+    for (what, kind), columns in groups.items():
+        name = columns[0]
         first = next(value for value in texts.column(name).to_pylist() if value is not None)
-        text = f"{formatting.format_columns(names)}: {what} kept as text, such as {first!r}, are categories here"
-        is_plain = name not in found.text_formats
+        text = f"{formatting.format_columns(columns)}: {what} kept as text, such as {first!r}, are categories here"
+        is_plain = name not in read.text_formats
         way = f"CAST({quote}{name}{quote} AS {kind})" if is_plain else "by its functions for text"
         remedy = f"to count them as {what}, store them as such or convert them in a view or a query: {way}"
-        notes.append(Note("text-kept", text, name, remedy, tuple(names)))
+        notes.append(Note("text-kept", text, name, remedy, tuple(columns)))
     return notes
 
 
 def stray_notes(table: Table, names: Collection[Name]) -> list[Note]:
     """Notes on text columns, of these names, that hold numbers or dates but for a few values."""
-    if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
-        return []
-    columns = table.source if isinstance(table.source, dict) else {}
-    names = [name for name in names if not has_declared_levels(columns.get(name))]
-    names = [name for name in names if is_text(table.head(name, _N_FIRST_VALUES))]
+    undeclared = set(_undeclared_columns(table))
+    names = [n for n in names if n in undeclared and is_text(table.head(n, _N_FIRST_VALUES))]
     if not names:
         return []
-    from candide.data.limits import LIMITS
     from candide.engines.duckdb.type_inference import stray_note
 
     heads = {name: _as_strings(table.head(name, LIMITS.head_rows(len(table.names)))) for name in names}
@@ -155,7 +136,6 @@ def _other_dates(fitted: "FittedModel", table: Table) -> ColumnTextFormats:
     import pyarrow as pa
 
     from candide.engines.duckdb import type_inference
-    from candide.engines.reading import ReadOptions
 
     names = {str(name): name for name, kind in fitted.temporal.items() if kind == "date" and name in table.names}
     columns = {text: table.column(name) for text, name in names.items()}
@@ -186,33 +166,32 @@ def declared_columns(events: Any, names: Collection[Name]) -> tuple[set[Name], s
     return as_text, named.keys() - as_text
 
 
-def text_columns(table: Table) -> list[Name]:
-    """The columns whose first values are text that may be numbers or dates."""
+def _undeclared_columns(table: Table) -> list[Name]:
+    """The columns of a table that may hold text, without those of declared levels."""
     if table.is_sparse or (isinstance(table.source, np.ndarray) and table.source.dtype.kind not in "OUS"):
         return []
     columns = table.source if isinstance(table.source, dict) else {}
-    names = [name for name in table.names if not has_declared_levels(columns.get(name))]
-    heads = {name: table.head(name, _N_FIRST_VALUES) for name in names}
-    heads |= {
-        name: table.column(name) for name, head in heads.items() if is_arrow(head) and head.null_count == len(head)
-    }
-    return [name for name in names if _can_hold_formatted_values(heads[name])]
+    return [name for name in table.names if not has_declared_levels(columns.get(name))]
 
 
-def _can_hold_formatted_values(column: Any) -> bool:
-    """Whether a column is text, and each of some values has a digit or may stand for a missing one."""
-    if not is_text(column):
-        return False
-    values = column.to_pylist() if is_arrow(column) else column.tolist()
-    texts = [value for value in values if isinstance(value, str)]
-    return all(any(map(str.isdigit, text)) or text.strip().lower() in MISSING_MARKERS for text in texts)
+def text_columns(table: Table) -> list[Name]:
+    """The columns whose first values are text that may be numbers or dates."""
+    out = []
+    for name in _undeclared_columns(table):
+        head = table.head(name, _N_FIRST_VALUES)
+        if is_arrow(head) and head.null_count == len(head):
+            head = table.column(name)
+        if is_text(head):
+            values = head.to_pylist() if is_arrow(head) else head.tolist()
+            texts = [value for value in values if isinstance(value, str)]
+            is_number = (any(map(str.isdigit, t)) or t.strip().lower() in MISSING_MARKERS for t in texts)
+            out += [name] if all(is_number) else []
+    return out
 
 
 def _as_strings(column: Any) -> Any:
     """An Arrow array of text; None where a value is neither text nor missing."""
     import pyarrow as pa
-
-    from candide.data.labels import is_absent
 
     if is_arrow(column):
         return column.cast(pa.string())

@@ -1,8 +1,4 @@
-"""Classifier: the base of every estimator. It counts rows; everything else is derived from the counts.
-
-A concrete classifier defines how it reads rows (``_read``, ``_match_columns``), what it counts (``_plan``, ``_event``)
-and how counts become a model (``_settings``).
-"""
+"""Classifier: the base of every estimator. It counts rows; everything else is derived from the counts."""
 
 import os
 from collections.abc import Mapping
@@ -20,16 +16,9 @@ from candide.data.notes import Note
 from candide.data.table import Name, Table
 from candide.engines.table_formats import NO_FORMATS, ColumnTextFormats, read_as_fitted
 from candide.errors import InputError
+from candide.estimators import argument_checks as checks
 from candide.estimators.classifier_methods import GenerativeClassifier
 from candide.estimators.sklearn_contract import lock_of
-from candide.estimators.validation import (
-    check_params,
-    checked_labels,
-    checked_weights,
-    classes_array,
-    feature_names,
-    freeze,
-)
 from candide.events import EventModel
 from candide.model.counts import ModelCounts
 from candide.model.fitted import EstimatorRecord, FittedModel
@@ -54,8 +43,8 @@ class Classifier(GenerativeClassifier):
     feature_names_in_: NDArray
     _columns: tuple[Name, ...] | None  # of the rows it was fitted to; None: not in its file
     _record_name: str = ""  # the name of its class in files
-    _first_rows: "FirstRows | None" = None  # of a stream, while later rows may change their column types
     _record_defaults: Mapping[str, Any] = MappingProxyType({})  # parameters that a file may leave out
+    _first_rows: "FirstRows | None" = None  # of a stream, while later rows may change their column types
 
     # What a kind of classifier defines.
 
@@ -64,7 +53,7 @@ class Classifier(GenerativeClassifier):
         raise NotImplementedError
 
     def _event(self) -> EventModel | None:
-        """The event model of all columns, where the parameters fix it."""
+        """The event model of all columns, if the parameters fix it."""
         return None
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
@@ -96,21 +85,36 @@ class Classifier(GenerativeClassifier):
         """Notes on the rows for the user."""
         return []
 
+    def _start_first_rows(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
+        """The first rows, if they do not settle the type of every column; else None."""
+        return None
+
+    def _plan_for_more_rows(self) -> Plan:
+        return self.counts_.plan
+
+    def _event_of(self, part: PlanPart) -> EventModel | None:
+        """The event model of a part by the parameters; None: that of the plan."""
+        return self._event()
+
+    def _relearn_if_due(self, fitted: FittedModel, table: Table, y: NDArray, weight: Floats | None) -> FittedModel:
+        """The model with more rows counted, from which weights may be learned again."""
+        return fitted
+
     # Counting.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count the rows of ``X`` under their labels, replacing earlier counts; a row of weight 0 is left out."""
         with lock_of(self):
-            check_params(self)
+            checks.check_params(self)
             table = self._read(X)
-            names = feature_names(table.names)
+            names = checks.feature_names(table.names)
             y, weight = self._check_labels_and_weights(table, y, sample_weight)
             labels = self._classes(y)
             if weight is not None and not weight.all():
                 self._classes(y[weight > 0])  # a row of weight 0 is left out, and its class may be with it
             self._check_number_of_classes(y, labels)
             fitted = self._fit_rows(table, y, weight, labels)
-            return self._set_fitted(fitted, classes_array(fitted.labels, y.dtype), table.names, names)
+            return self._set_fitted(fitted, checks.classes_array(fitted.labels, y.dtype), table.names, names)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Count more rows; however rows are divided among calls, the result is that of one ``fit``.
@@ -123,22 +127,22 @@ class Classifier(GenerativeClassifier):
         require every class to be declared in the first call.
         """
         with lock_of(self):
-            check_params(self)
+            checks.check_params(self)
             declared = self._declared_classes(classes)
-            first = not hasattr(self, "fitted_")
-            table = self._read(X) if first else self._match_columns(self._read(X), self.counts_.plan)
+            is_first = not hasattr(self, "fitted_")
+            table = self._read(X) if is_first else self._match_columns(self._read(X), self.counts_.plan)
             y, weight = self._check_labels_and_weights(table, y, sample_weight)
             labels = self._stream_labels(y, declared)
-            if first:
-                names = feature_names(table.names)
-                if declared is None:
-                    self._check_number_of_classes(y, labels)
-                fitted = self._fit_rows(table, y, weight, labels)
-                dtype = y.dtype if classes is None else np.asarray(classes).dtype
-                self._set_fitted(fitted, classes_array(fitted.labels, dtype), table.names, names)
-                self._first_rows = self._start_first_rows(table, y, weight)
-                return self
-            return self._count_more(table, y, weight, labels)
+            if not is_first:
+                return self._count_more(table, y, weight, labels)
+            names = checks.feature_names(table.names)
+            if declared is None:
+                self._check_number_of_classes(y, labels)
+            fitted = self._fit_rows(table, y, weight, labels)
+            dtype = y.dtype if classes is None else np.asarray(classes).dtype
+            self._set_fitted(fitted, checks.classes_array(fitted.labels, dtype), table.names, names)
+            self._first_rows = self._start_first_rows(table, y, weight)
+            return self
 
     def _count_more(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> Self:
         """Count rows after the first chunk; all rows again if these change the type of a column."""
@@ -156,10 +160,6 @@ class Classifier(GenerativeClassifier):
         self._replace_counts(fitted)
         self._first_rows = rows if rows is not None and rows.undecided and rows.has_rows else None
         return self
-
-    def _start_first_rows(self, table: Table, y: NDArray, weight: Floats | None) -> "FirstRows | None":
-        """The first rows, where they do not settle the type of every column; else None."""
-        return None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Subtract rows counted earlier, as if they had never been seen.
@@ -188,27 +188,19 @@ class Classifier(GenerativeClassifier):
         notes.issue_warnings([*formats.notes, *self._notes(table, plan)], stacklevel=3)
         return fitted
 
-    def _relearn_if_due(self, fitted: FittedModel, table: Table, y: NDArray, weight: Floats | None) -> FittedModel:
-        """The model once more rows are counted, from which weights may be learned again."""
-        return fitted
-
     def _check_labels_and_weights(self, table: Table, y: Any, sample_weight: Any) -> tuple[NDArray, Floats | None]:
         if table.n_rows == 0:
             raise InputError("Found array with 0 sample(s)", remedy="pass rows to count")
-        return checked_labels(y, table.n_rows), checked_weights(sample_weight, table.n_rows)
+        return checks.checked_labels(y, table.n_rows), checks.checked_weights(sample_weight, table.n_rows)
 
     def _check_number_of_classes(self, y: NDArray, labels: Labels) -> None:
         """Refuse labels that are a quantity or an identifier, as ``candide.fit`` does."""
         if len(labels) > MAX_CLASSES:
-            from candide.data.limits import LIMITS
+            from candide.data.table import LIMITS
 
             n_rows = min(len(y), LIMITS.rows)
             remedy = "bin it, or declare the classes: partial_fit(X, y, classes=...)"
             check_number_of_classes(len(Labels.from_values(y[:n_rows])), n_rows, remedy=remedy)
-
-    def _plan_for_more_rows(self) -> Plan:
-        """The plan under which more rows are counted."""
-        return self.counts_.plan
 
     def _build_fitted(self, counts: ModelCounts, n_features: int, previous: FittedModel | None = None) -> FittedModel:
         """Counts under the parameters of this estimator, with what else the previous model holds."""
@@ -221,14 +213,10 @@ class Classifier(GenerativeClassifier):
             return FittedModel(counts, settings, estimator=record)
         return replace(previous.with_counts(counts), settings=settings, estimator=record)
 
-    def _event_of(self, part: PlanPart) -> EventModel | None:
-        """The event model of a part by the parameters; None: that of the plan."""
-        return self._event()
-
     def _record_params(self, plan: Plan) -> dict[str, Any]:
         """The parameters to store; of a user's subclass, those of the class it inherits from."""
         ours = next(cls for cls in type(self).__mro__ if "_record_name" in vars(cls))
-        return {name: freeze(getattr(self, name)) for name in ours._get_param_names()}  # type: ignore[attr-defined]
+        return {name: checks.freeze(getattr(self, name)) for name in ours._get_param_names()}  # type: ignore[attr-defined]
 
     def _check_estimate(self, fitted: FittedModel) -> None:
         """Raise the error of an impossible estimate now."""
@@ -247,9 +235,8 @@ class Classifier(GenerativeClassifier):
         return self
 
     def _replace_counts(self, fitted: FittedModel) -> Self:
-        """Other counts of the same columns."""
         self.fitted_ = self._build_fitted(fitted.counts, self.n_features_in_, fitted)
-        self.classes_ = classes_array(fitted.labels, self.classes_.dtype)
+        self.classes_ = checks.classes_array(fitted.labels, self.classes_.dtype)
         return self
 
     # Algebra.
@@ -257,8 +244,7 @@ class Classifier(GenerativeClassifier):
     @property
     def counts_(self) -> ModelCounts:
         """The counts: labels, class weights and one tally a block of columns."""
-        self._check_fitted()
-        return self.fitted_.counts
+        return self._checked_fitted.counts
 
     def _can_add(self, other: Any) -> bool:
         return isinstance(other, type(self)) or (isinstance(other, Classifier) and isinstance(self, type(other)))
@@ -278,20 +264,15 @@ class Classifier(GenerativeClassifier):
         """The classifier in which every row so far counts ``factor`` times, for example 0.99 a day."""
         return self._copy_with(self._checked_fitted.scale(factor))
 
-    @property
-    def _checked_fitted(self) -> FittedModel:
-        self._check_fitted()
-        return self.fitted_
-
     def _copy_with(self, changed: FittedModel, **params: Any) -> Self:
         """A classifier of other counts of the same columns, or with other parameters."""
         other = self._unfitted().set_params(**params)
-        check_params(other)
+        checks.check_params(other)
         fitted = other._build_fitted(changed.counts, self.n_features_in_, changed)
         if len(fitted.labels):  # an empty model may be added to
             fitted.model  # noqa: B018  an impossible estimate is an error now
         names = getattr(self, "feature_names_in_", None)
-        return other._set_fitted(fitted, classes_array(fitted.labels, self.classes_.dtype), self._columns, names)
+        return other._set_fitted(fitted, checks.classes_array(fitted.labels, self.classes_.dtype), self._columns, names)
 
     # Files.
 
@@ -310,22 +291,18 @@ class Classifier(GenerativeClassifier):
         text by name to store with it, such as a date. An existing file that is not a model is overwritten only with
         ``force``.
 
-        >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> import os, tempfile
-        >>> path = os.path.join(tempfile.mkdtemp(), "jobs.candide")
-        >>> cd.NaiveBayes().fit(X, y).save(path, provenance={"source": "the manual"})
-        >>> cd.load(path).predict(X).tolist()
-        ['no', 'no', 'yes', 'yes']
+        >>> import os, tempfile, candide as cd
+        >>> path = os.path.join(tempfile.mkdtemp(), "sizes.candide")
+        >>> cd.NaiveBayes().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"]).save(path, provenance={"source": "the manual"})
+        >>> cd.load(path).predict([[8.0]]).tolist()
+        ['b']
         """
         from candide import store
 
-        self._check_fitted()
-        fitted = self.fitted_
+        fitted = self._checked_fitted
         if fitted.estimator is None or fitted.estimator.name != self._record_name:  # made from counts
-            plan = fitted.counts.plan if fitted.has_counts else fitted.plan
-            record = EstimatorRecord(self._record_name, self._record_params(plan), self.n_features_in_)
-            fitted = replace(fitted, estimator=record)
+            params = self._record_params(counted_plan(fitted))
+            fitted = replace(fitted, estimator=EstimatorRecord(self._record_name, params, self.n_features_in_))
         store.save(fitted, path, detail=detail, provenance=provenance, force=force)
 
     @classmethod
@@ -344,14 +321,17 @@ class Classifier(GenerativeClassifier):
 
     def _adopt_fitted(self, fitted: FittedModel) -> Self:
         """This estimator with a fitted model; an error unless that was made under its parameters."""
-        plan, record = fitted.counts.plan if fitted.has_counts else fitted.plan, fitted.estimator
+        plan, record = counted_plan(fitted), fitted.estimator
         n_features = len(plan.columns) if record is None else record.n_features
         settings = self._settings(fitted.labels, n_features)
-        if any(self._event_of(part) not in (None, part.event) for part in plan.parts) or (
-            freeze(vars(settings)) != freeze(vars(fitted.settings))
-        ):
+        has_other_event = any(self._event_of(part) not in (None, part.event) for part in plan.parts)
+        if has_other_event or checks.freeze(vars(settings)) != checks.freeze(vars(fitted.settings)):
             raise InputError(f"these counts were not made by {self!r}", remedy="use NaiveBayes.from_fitted")
         columns: tuple[Name, ...] | None = plan.columns
         if len(plan.columns) != n_features:  # a file does not store the names of unused columns
             columns = tuple(range(n_features)) if all(isinstance(name, int) for name in plan.columns) else None
-        return self._set_fitted(fitted, fitted.labels.array, columns, feature_names(plan.columns))
+        return self._set_fitted(fitted, fitted.labels.array, columns, checks.feature_names(plan.columns))
+
+
+def counted_plan(fitted: FittedModel) -> Plan:
+    return fitted.counts.plan if fitted.has_counts else fitted.plan

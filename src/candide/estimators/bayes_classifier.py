@@ -1,9 +1,9 @@
-"""BayesClassifier: the weighted model, the default, as a scikit-learn classifier."""
+"""BayesClassifier, the weighted model and the default, as a scikit-learn classifier; its base serves TextNB too."""
 
 from copy import copy, deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
@@ -16,16 +16,98 @@ from candide.data.table import Table
 from candide.engines.table_formats import NO_FORMATS, read_as_fitted
 from candide.errors import InputError, InputTypeError
 from candide.estimators.naive_bayes import NaiveBayes
-from candide.estimators.sklearn_contract import takes_settings
-from candide.estimators.weighted import WeightedClassifier
-from candide.model.fitted import FittedModel, missing_column_error
+from candide.estimators.sklearn_contract import lock_of, takes_settings
+from candide.model.fitted import EstimatorRecord, FittedModel, missing_column_error
 from candide.model.plan import Plan, is_single_event
 from candide.model.settings import Settings, WeightedSettings
 
 if TYPE_CHECKING:
     from candide.data.sample import Sample
+    from candide.explain.terms import TermList
 
-_FEW_FIRST_ROWS = 1_000  # from which partial_fit chooses kinds, bins and interactions with a warning
+_FEW_FIRST_ROWS = 1_000  # partial_fit warns if it chooses encodings and terms from fewer
+
+
+class WeightedClassifier(NaiveBayes):
+    """A naive Bayes classifier whose terms (columns, words, interactions) have learned weights."""
+
+    _infers_column_types = False
+    sample_rows: int
+    random_state: int
+
+    def reweight(self, X: Any, y: Any, sample_weight: Any = None, *, rows_are_new: bool = False) -> Self:
+        """Learn the weights again from rows that were counted, such as after models were added or rows forgotten.
+
+        Each row is left out of the counts while it is used, unless ``rows_are_new``.
+
+        >>> import candide as cd
+        >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
+        >>> model = cd.BayesClassifier().fit(X, y).forget(X[:4], y[:4])
+        >>> model.reweight(X[4:], y[4:]).fitted_.term_weights.training_summary(32)
+        'weights learned on 32 of 32 rows'
+        """
+        from candide.weighted.fit import reweight_model
+
+        with lock_of(self):
+            table = self._read_again(X, self.counts_.plan)
+            y, weight = self._check_labels_and_weights(table, y, sample_weight)
+            sample = self._draw_sample(table, y, weight)
+            return self._replace_counts(reweight_model(self.fitted_, sample, new=rows_are_new))
+
+    @property
+    def terms_(self) -> "TermList":
+        """The terms with their weights, most important first: columns, interactions, discriminants, prototypes.
+
+        ``importance`` is the mean absolute change of the log-odds of two classes, over the rows counted.
+
+        >>> import candide as cd
+        >>> terms = cd.BayesClassifier().fit([[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9).terms_
+        >>> terms[0].title, terms[0].kind
+        ('0', 'column')
+        """
+        from candide.explain.terms import list_terms
+
+        return list_terms(self._checked_fitted)
+
+    def _add_record(self, fitted: FittedModel, table: Table, weight: Floats | None) -> FittedModel:
+        """Add the parameters and the types of columns to a model of the rows of a table, and issue its notes."""
+        from candide.weighted.fit import small_weight_notes
+
+        plan = fitted.counts.plan
+        columns, params = set(plan.columns), self._record_params(plan)
+        record = EstimatorRecord(self._record_name, params, len(table.names))
+        fitted = replace(fitted, estimator=record, dates=table.dates & columns, times=table.times & columns)
+        if fitted.counts.class_weight.all():
+            self._check_estimate(fitted)
+        notes.issue_warnings([*small_weight_notes(weight), *self._notes(table, plan)], stacklevel=4)
+        return fitted
+
+    def _relearn_if_due(self, fitted: FittedModel, table: Table, y: NDArray, weight: Floats | None) -> FittedModel:
+        from candide.weighted.fit import reweight_model
+
+        if fitted.term_weights is None or not fitted.term_weights.is_relearning_due(fitted.counts.n_rows, len(y)):
+            return fitted
+        return reweight_model(fitted, self._draw_sample(table, y, weight), is_counted=True)
+
+    def _draw_sample(self, table: Table, y: NDArray, weight: Floats | None) -> "Sample":
+        """The rows that weights are learned from."""
+        from candide.data.sample import Sample
+
+        WeightedSettings(sample_rows=self.sample_rows, random_state=self.random_state)  # checks them
+        labels, plan = Labels.from_values(y), self.counts_.plan
+        sample = Sample.from_table(table, labels.encode(y), labels, weight)
+        if all(part.event.weights_tokens for part in plan.parts):
+            return sample.limit_text(plan.token_columns, self._max_documents, self.random_state)
+        return sample.limit_rows(self.sample_rows, self.random_state)
+
+    @property
+    def _max_documents(self) -> int:
+        return self.sample_rows
+
+    def _weighted_settings(self, labels: Labels, n_features: int) -> WeightedSettings:
+        names = {field.name for field in fields(WeightedSettings)[1:]} & set(self.get_params(deep=False))
+        model = self._settings(labels, n_features)
+        return WeightedSettings(model, **{name: getattr(self, name) for name in names})
 
 
 class BayesClassifier(WeightedClassifier):
@@ -66,14 +148,15 @@ class BayesClassifier(WeightedClassifier):
 
     Models with the same encodings add; the weights of a sum are means, until ``reweight`` learns them again.
 
-    >>> first, rest = {"a": X["a"][:300], "b": X["b"][:300]}, {"a": X["a"][300:], "b": X["b"][300:]}
-    >>> one = cd.BayesClassifier().fit(first, y[:300])
-    >>> both = one + cd.BayesClassifier(like=one).fit(rest, y[300:])
+    >>> start, rest = {"a": X["a"][:300], "b": X["b"][:300]}, {"a": X["a"][300:], "b": X["b"][300:]}
+    >>> first = cd.BayesClassifier().fit(start, y[:300])
+    >>> both = first + cd.BayesClassifier(like=first).fit(rest, y[300:])
     >>> both.counts_.n_rows, both.reweight(X, y).fitted_
-    (400, <FittedModel of None, 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
+    (400, <FittedModel, 400 rows, 2 columns and 2 classes, weights learned on 400 of 400 rows>)
     """
 
     _record_name = "BayesClassifier"
+    _input_tags: ClassVar[dict[str, bool]] = {**NaiveBayes._input_tags, "sparse": False}
 
     class_prior: Any
     param_priors: Any
@@ -99,11 +182,8 @@ class BayesClassifier(WeightedClassifier):
 
         >>> import candide as cd
         >>> X, y = [[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9
-        >>> model = cd.BayesClassifier().partial_fit(X, y)
-        >>> model.partial_fit(X[:4], y[:4]).fitted_.term_weights.training_summary(40)
+        >>> cd.BayesClassifier().partial_fit(X, y).partial_fit(X[:4], y[:4]).fitted_.term_weights.training_summary(40)
         'weights learned on 36 of 40 rows'
-        >>> model.partial_fit(X, y).fitted_.term_weights.training_summary(76)
-        'weights learned on 36 of 76 rows'
         """
         first = not hasattr(self, "fitted_")
         super().partial_fit(X, y, classes, sample_weight)
@@ -117,47 +197,31 @@ class BayesClassifier(WeightedClassifier):
     def prototypes(self) -> dict[Any, list[Any]]:
         """The prototypes of the prototype term, in the units of the columns; ``pandas.DataFrame`` makes a table.
 
-        ``speaks_for`` is the class for which a row just like it speaks most, ``nats`` by how much more than for the
-        next. Empty where nothing is compared, as where there are fewer than two columns of numbers.
+        ``predicted_class`` is the class to which the term contributes most for a row like it, ``log_odds`` its margin
+        over the next. Empty without a prototype term, as where there are fewer than two columns of numbers.
 
         >>> import numpy as np
         >>> import candide as cd
         >>> X = np.random.default_rng(0).normal(size=(400, 2))
         >>> rows = cd.BayesClassifier().fit({"a": X[:, 0], "b": X[:, 1]}, (X**2).sum(axis=1) < 1).prototypes()
-        >>> list(rows), len(rows["nats"])
-        (['typical_row', 'a', 'b', 'speaks_for', 'nats'], 64)
+        >>> list(rows), len(rows["log_odds"])
+        (['prototype', 'a', 'b', 'predicted_class', 'log_odds'], 64)
         """
-        from candide.explain.terms import prototype_rows
+        from candide.explain.columns import prototype_rows
 
-        self._check_fitted()
-        return prototype_rows(self.fitted_)
+        return prototype_rows(self._checked_fitted)
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,), by the unweighted distributions of the columns: a weighted score is not a density.
-
-        >>> import candide as cd
-        >>> model = cd.BayesClassifier().fit([[1.0], [2.0], [8.0], [9.0]] * 9, ["low", "low", "top", "top"] * 9)
-        >>> model.log_density([[1.5], [8.5]]).shape
-        (2,)
-        """
+        """log p(x), (rows,), by the unweighted distributions of the columns: a weighted score is not a density."""
         return self._generative_model.log_density(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Rows and labels drawn from the unweighted distributions of the columns; for a bin its middle.
-
-        >>> import candide as cd
-        >>> model = cd.BayesClassifier().fit({"a": [1.0, 2.0, 8.0, 9.0] * 9}, ["low", "low", "top", "top"] * 9)
-        >>> rows, labels = model.sample(3, random_state=0)
-        >>> list(rows), len(labels)
-        (['a'], 3)
-        """
+        """Rows and labels drawn from the unweighted distributions of the columns; for a bin its middle."""
         return self._generative_model.sample(n_samples, random_state)
 
     @property
     def _generative_model(self) -> NaiveBayes:
-        """Naive Bayes of the same columns."""
-        self._check_fitted()
-        return NaiveBayes.from_fitted(self.fitted_.generative_model)
+        return NaiveBayes.from_fitted(self._checked_fitted.generative_model)
 
     def _read(self, X: Any) -> Table:
         table = super()._read(X)
@@ -190,10 +254,9 @@ class BayesClassifier(WeightedClassifier):
             notes.issue_warnings([*formats.notes, *self._column_notes(columns, table)], stacklevel=3)
         return fitted
 
-    def _calibrate(
-        self, fitted: FittedModel, sample: "Sample", settings: WeightedSettings, plan: Plan | None
-    ) -> FittedModel:
-        """Calibrate on held-out rows, by cross-validation within the rows that weights were learned from."""
+    @staticmethod
+    def _calibrate(fitted: FittedModel, sample: "Sample", settings: WeightedSettings, plan: Plan | None) -> FittedModel:
+        """Calibrate by cross-validation within the rows that weights were learned from."""
         from candide.validation.held_out import calibrate_model, score_held_out
 
         assert settings.calibration is not None
@@ -211,7 +274,7 @@ class BayesClassifier(WeightedClassifier):
         """The plan that ``like`` has or is, and the model; the table must have its columns."""
         if self.like is None:
             return None, None
-        from candide.store.models import resolve_plan
+        from candide.store.file import resolve_plan
 
         plan, fitted = resolve_plan(self.like)
         if self.events != "auto":
@@ -232,22 +295,14 @@ class BayesClassifier(WeightedClassifier):
         """An unfitted copy with the same parameters; ``like`` is not cloned, as a clone of it would be unfitted."""
         from sklearn.base import _clone_parametrized
 
-        if getattr(self, "like", None) is None:
-            return _clone_parametrized(self)
-        alone = copy(self)
-        alone.like = None
-        return _clone_parametrized(alone).set_params(like=self.like)
+        other = copy(self)
+        other.like = None
+        return _clone_parametrized(other).set_params(like=getattr(self, "like", None))
 
     def _unfitted(self) -> Self:
-        given = self.get_params(deep=False)
-        like = given.pop("like", None)
-        other = type(self)(**deepcopy(given))
-        return other if like is None else other.set_params(like=like)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
+        params = self.get_params(deep=False)
+        shared = {"like": params.pop("like")} if "like" in params else {}
+        return type(self)(**deepcopy(params), **shared)
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         return Settings(class_prior=self.class_prior, param_priors=self.param_priors)

@@ -13,8 +13,8 @@ from candide.data.blocks import Block, not_finite_error
 from candide.data.table import Table
 from candide.engines.table_formats import read_as_fitted
 from candide.errors import InputError
+from candide.estimators.argument_checks import checked_count, make_generator
 from candide.estimators.sklearn_contract import Estimator
-from candide.estimators.validation import checked_count, make_generator
 from candide.model.fitted import FittedModel, labels_from_codes
 from candide.model.input_columns import UnseenValues
 from candide.model.model import Model, apply_model
@@ -22,8 +22,8 @@ from candide.model.plan import Plan
 from candide.model.policy import PolicyLike
 
 if TYPE_CHECKING:
+    from candide.explain.columns import FeatureScores
     from candide.explain.decisions import Decision
-    from candide.explain.features import FeatureScores
     from candide.explain.linear import LinearForm, QuadraticForm
 
 
@@ -49,6 +49,11 @@ class GenerativeClassifier(Estimator):
     fitted_: FittedModel
     classes_: NDArray
     n_features_in_: int
+
+    @property
+    def _checked_fitted(self) -> FittedModel:
+        self._check_fitted()
+        return self.fitted_
 
     def _read(self, X: Any) -> Table:
         """The rows as a table."""
@@ -84,13 +89,13 @@ class GenerativeClassifier(Estimator):
         return apply_model(method, self._model(), columns, blocks, self._value_error_factory(X))
 
     def _value_error_factory(self, X: Any) -> Callable[[Any, Block], InputError]:
-        """What makes the error for a value of a block that this classifier does not accept."""
+        """A function that makes the error for a value of a block that this classifier does not accept."""
         return not_finite_error
 
     def predict(self, X: Any) -> NDArray:
         """The class of each row: the most probable one, or that of the policy (``with_policy``); None: abstained."""
-        self._check_fitted()
-        return labels_from_codes(self.classes_, self._apply(self.fitted_.classify_function, X))
+        codes = self._apply(self._checked_fitted.classify_function, X)
+        return labels_from_codes(self.classes_, codes)
 
     def with_policy(self, policy: PolicyLike = None, **fields: Any) -> Self:
         """A copy that decides by costs, a threshold or a reject option, or under another class prior.
@@ -99,35 +104,28 @@ class GenerativeClassifier(Estimator):
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
-        >>> model.predict([[4.5], [5.5]]).tolist()
-        ['low', 'top']
         >>> model.with_policy(costs={("top", "low"): 50}).predict([[4.5], [5.5]]).tolist()
         ['top', 'top']
         >>> model.with_policy(abstain_below=0.99).predict([[1.0], [4.5]]).tolist()
         ['low', None]
         """
-        self._check_fitted()
         other = copy(self)
-        other.fitted_ = self.fitted_.with_policy(fields if policy is None else policy)
+        other.fitted_ = self._checked_fitted.with_policy(fields if policy is None else policy)
         return other
 
     def adapt(self, source: Any, **reading: Any) -> Self:
-        """A copy with the class prior re-estimated from unlabelled rows by EM (Saerens et al. 2002).
-
-        ``source`` is any source; :mod:`candide.decisions.prior_shift` gives the proportions with their uncertainty.
+        """A copy with the class prior re-estimated from the unlabelled rows of any source by EM (Saerens et al. 2002).
 
         >>> import candide as cd
         >>> model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 8.0, 9.0, 10.0]}, ["low"] * 3 + ["top"] * 3)
-        >>> later = model.adapt({"x": [1.0, 2.0, 3.0, 9.0] * 25})
-        >>> {label: round(p, 2) for label, p in later.fitted_.policy.class_prior.items()}
-        {'low': 0.75, 'top': 0.25}
+        >>> model.adapt({"x": [1.0, 2.0, 3.0, 9.0] * 25}).fitted_.policy.class_prior["low"] > 0.7
+        True
         """
         from candide.decisions.prior_shift import adapt_prior
         from candide.engines.reading import ReadOptions
 
-        self._check_fitted()
         other = copy(self)
-        other.fitted_ = adapt_prior(self.fitted_, source, reading=ReadOptions(**reading)).fitted
+        other.fitted_ = adapt_prior(self._checked_fitted, source, reading=ReadOptions(**reading)).fitted
         return other
 
     def predict_proba(self, X: Any) -> NDArray:
@@ -137,25 +135,21 @@ class GenerativeClassifier(Estimator):
     def predict_interval(self, X: Any, level: float = 0.95, *, draws: int = 200, random_state: int = 0) -> NDArray:
         """Credible intervals of p(class | x), (rows, classes, 2), from draws of the parameters' posterior.
 
-        They hold under the model's own assumptions. A weighted model has no such posterior: an error.
+        Parameters are drawn under the priors of the prediction; without a prior (MLE), under Jeffreys'. The intervals
+        hold under the model's own assumptions. A weighted model has no such posterior: an error.
 
         >>> import candide as cd
-        >>> X, y = [[1.0], [2.0], [3.0], [6.0], [8.0], [9.0]] * 5, ["low", "low", "low", "top", "top", "top"] * 5
-        >>> model = cd.NaiveBayes().fit(X, y)
+        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [3.0], [6.0], [8.0], [9.0]], ["low"] * 3 + ["top"] * 3)
         >>> (low, high), p = model.predict_interval([[4.2]])[0, 1], model.predict_proba([[4.2]])[0, 1]
-        >>> bool(low < p < high), bool(high - low > 0.1)
-        (True, True)
+        >>> bool(low < p < high)
+        True
         """
         from candide.model import posterior_draws as drawing
 
-        self._check_fitted()
+        fitted = self._checked_fitted
         drawing.check_level(level)
-        models = drawing.draw_models(self.fitted_, checked_count("draws", draws), random_state)
-
-        def between(_: Model, blocks: Sequence[Block]) -> NDArray:
-            return drawing.probability_intervals(models, blocks, level)
-
-        return self._apply(between, X)
+        models = drawing.draw_models(fitted, checked_count("draws", draws), random_state)
+        return self._apply(lambda model, blocks: drawing.probability_intervals(model, models, blocks, level), X)
 
     def predict_log_proba(self, X: Any) -> NDArray:
         """log p(class | x), (rows, classes)."""
@@ -167,8 +161,7 @@ class GenerativeClassifier(Estimator):
 
     def log_density(self, X: Any) -> NDArray:
         """log p(x), (rows,): low for rows unlike the training rows. Complement has no density: an error."""
-        self._check_fitted()
-        if any(not part.event.has_density for part in self.fitted_.plan.parts):
+        if any(not part.event.has_density for part in self._checked_fitted.plan.parts):
             what = f"{type(self).__name__} has no density: the scores of complement are not log-probabilities"
             raise InputError(what, remedy="use multinomial")
         return self._apply(Model.log_density, X)
@@ -194,34 +187,33 @@ class GenerativeClassifier(Estimator):
         from candide.engines import predictions  # here, because arrays need no database
         from candide.engines.reading import ReadOptions
 
-        self._check_fitted()
         how: dict[str, Any] = {"out": out, "keep": keep, "force": force, "policy": policy, "intervals": intervals}
-        return predictions.predict_table(self.fitted_, source, reading=ReadOptions(**reading), **how)
+        return predictions.predict_table(self._checked_fitted, source, reading=ReadOptions(**reading), **how)
 
-    def export(self, to: str, out: str | os.PathLike | None = None, *, force: bool = False) -> "str | bytes":
-        """The model as a file that scores rows without Candide: ``to`` is "js", "python" or "onnx".
+    def export(
+        self, to: str, out: str | os.PathLike | None = None, *, force: bool = False, **options: Any
+    ) -> "str | bytes":
+        """The model as a file that scores rows without Candide: ``to`` is "js", "python", "onnx" or "sql".
 
         Returns its text (of ONNX its bytes), and writes it into ``out`` where given; a file that is not an export is
-        overwritten only with ``force``. Its probabilities are those of ``predict_proba``.
+        overwritten only with ``force``. Its probabilities are those of ``predict_proba``. Options of "sql" are
+        ``dialect``, ``table`` and ``keep``, as in :meth:`to_sql`.
 
         >>> import candide as cd
-        >>> model = cd.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "top", "top"])
         >>> scorer = {}
-        >>> exec(model.export("python"), scorer)  # the text of a module
+        >>> exec(cd.NaiveBayes().fit([[1.0], [2.0], [9.0]], ["low", "low", "top"]).export("python"), scorer)
         >>> scorer["score"]({0: 8.5})["label"]
         'top'
         """
         from candide.export.targets import export_model
 
-        self._check_fitted()
-        return export_model(self.fitted_, to, out, force=force)
+        return export_model(self._checked_fitted, to, out, force=force, **options)
 
     def to_onnx(self) -> Any:
         """The model as an ``onnx.ModelProto`` with one input a column; its bytes are ``export("onnx")``."""
         from candide.export.onnx import build_onnx_model
 
-        self._check_fitted()
-        return build_onnx_model(self.fitted_)
+        return build_onnx_model(self._checked_fitted)
 
     def to_sql(self, dialect: str, table: str, *, keep: Sequence[str] = ()) -> str:
         """The model as one SELECT that returns the label and the probabilities of every row of a table.
@@ -230,16 +222,14 @@ class GenerativeClassifier(Estimator):
         "trino" or "tsql"; ``keep`` names columns of the table to pass through, such as a key.
 
         >>> import candide as cd, duckdb
-        >>> rows = duckdb.sql("SELECT i AS id, i * 1.5 AS size FROM range(4) r(i)")
-        >>> model = cd.NaiveBayes().fit({"size": [0.0, 1.0, 4.0, 5.0]}, ["low", "low", "top", "top"])
-        >>> query = model.to_sql("duckdb", "rows", keep=["id"])
-        >>> duckdb.sql(query).order("id").project("id, prediction").fetchall()
-        [(0, 'low'), (1, 'low'), (2, 'top'), (3, 'top')]
+        >>> rows = duckdb.sql("SELECT i AS id, i * 4.5 AS size FROM range(2) r(i)")
+        >>> query = cd.NaiveBayes().fit({"size": [0.0, 1.0, 4.0]}, ["low", "low", "top"]).to_sql("duckdb", "rows")
+        >>> duckdb.sql(query).project("prediction").fetchall()
+        [('low',), ('top',)]
         """
         from candide.export.targets import export_model
 
-        self._check_fitted()
-        return str(export_model(self.fitted_, "sql", dialect=dialect, table=table, keep=keep))
+        return str(export_model(self._checked_fitted, "sql", dialect=dialect, table=table, keep=keep))
 
     # Explaining.
 
@@ -258,8 +248,8 @@ class GenerativeClassifier(Estimator):
         """
         from candide.explain.linear import build_linear_form
 
-        self._check_fitted()
-        return build_linear_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
+        fitted = self._checked_fitted
+        return build_linear_form(self._model(), fitted.plan.parts, fitted.labels, self._blocks)
 
     def quadratic(self) -> "QuadraticForm":
         """The classifier as squares, weights and an intercept: Gaussian columns may have a variance in each class.
@@ -271,15 +261,14 @@ class GenerativeClassifier(Estimator):
         """
         from candide.explain.linear import build_quadratic_form
 
-        self._check_fitted()
-        return build_quadratic_form(self._model(), self.fitted_.plan.parts, self.fitted_.labels, self._blocks)
+        fitted = self._checked_fitted
+        return build_quadratic_form(self._model(), fitted.plan.parts, fitted.labels, self._blocks)
 
     def feature_scores(self) -> "FeatureScores":
         """The association of each column with the class, strongest first: evidence, information and a test."""
-        from candide.explain.features import score_model_features
+        from candide.explain.columns import score_model_features
 
-        self._check_fitted()
-        return score_model_features(self.fitted_)
+        return score_model_features(self._checked_fitted)
 
     def explain(self, X: Any, by: str = "term") -> "list[Decision]":
         """Why each row has its class: contributions to its log-odds against the runner-up, strongest first.
@@ -296,10 +285,10 @@ class GenerativeClassifier(Estimator):
         job           cook     -0.39
         class prior            +0.00
         """
-        from candide.explain.decisions import explain_table
+        from candide.explain.rows import explain_table
 
-        self._check_fitted()
-        return explain_table(self.fitted_, self._read_to_score(X, stacklevel=3), by=by)
+        fitted = self._checked_fitted
+        return explain_table(fitted, self._read_to_score(X, stacklevel=3), by=by)
 
     def report(
         self,
@@ -319,11 +308,7 @@ class GenerativeClassifier(Estimator):
         term, however large the page. A file that is not a report is overwritten only with ``force``.
 
         >>> import candide as cd
-        >>> X, y = {"age": [25, 32, 47, 51], "job": ["cook", "cook", "smith", None]}, ["no", "no", "yes", "yes"]
-        >>> page = cd.NaiveBayes().fit(X, y).report({**X, "ill": y}, target="ill")
-        >>> page[:15], "Terms by importance" in page
-        ('<!doctype html>', True)
-        >>> page  # doctest: +ELLIPSIS
+        >>> cd.NaiveBayes().fit([[1.0], [2.0], [9.0]], ["a", "a", "b"]).report()  # doctest: +ELLIPSIS
         <report of ... kB in HTML: report(..., out='report.html') writes it to a file>
         """
         from candide.engines.reading import ReadOptions  # here, because arrays need no database
@@ -331,27 +316,26 @@ class GenerativeClassifier(Estimator):
         from candide.report import html
         from candide.report.build import build_report, write_report
 
-        self._check_fitted()
+        fitted, options = self._checked_fitted, ReadOptions(**reading)
         check_output(out, data, is_own_file=html.is_page, force=force)
-        how: dict[str, Any] = {"weight": weight, "full": full, "reading": ReadOptions(**reading)}
-        made = build_report(self.fitted_, data, target, **how)
-        return html.PageText(made.text) if out is None else write_report(made, None, out, data, force=force).size_bytes
+        report = build_report(fitted, data, target, weight=weight, full=full, reading=options)
+        if out is None:
+            return html.PageText(report.text)
+        return write_report(report, None, out, data, force=force).size_bytes
 
     def _html_summary(self) -> str:
-        """The training data in figures, and the strongest terms."""
         from candide.report.summary.models import render_model_html
 
         return render_model_html(repr(self), self.fitted_)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the model: an array if it was fitted to one, else columns, dates as dates."""
-        self._check_fitted()
-        n_samples, plan, columns = checked_count("n_samples", n_samples), self.fitted_.plan, {}
+        fitted, n_samples, columns = self._checked_fitted, checked_count("n_samples", n_samples), {}
         blocks, y = self._model().sample(n_samples, make_generator(random_state))
-        for part, block in zip(plan.parts, blocks, strict=True):
+        for part, block in zip(fitted.plan.parts, blocks, strict=True):
             for j, name in enumerate(part.columns):
-                columns[name] = self.fitted_.in_types(name, part.encodings[j].decode(block[:, j]))
-        if all(isinstance(name, int) for name in plan.columns):
+                columns[name] = fitted.in_types(name, part.encodings[j].decode(block[:, j]))
+        if all(isinstance(name, int) for name in fitted.plan.columns):
             absent = np.full(n_samples, np.nan)  # columns that were not selected
             return np.column_stack([columns.get(j, absent) for j in range(self.n_features_in_)]), self.classes_[y]
-        return {name: columns[name] for name in plan.columns}, self.classes_[y]
+        return {name: columns[name] for name in fitted.plan.columns}, self.classes_[y]

@@ -1,6 +1,6 @@
 """NaiveBayes: mixed columns, each with its own event model; GaussianBayes: all columns as one normal distribution."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,9 +20,9 @@ from candide.engines.table_formats import (
     stray_notes,
 )
 from candide.errors import InputError, unknown_name_error
-from candide.estimators.base import Classifier
+from candide.estimators.argument_checks import check_width, checked_classes, feature_names, warn_by_position
+from candide.estimators.base import Classifier, counted_plan
 from candide.estimators.sklearn_contract import takes_settings
-from candide.estimators.validation import check_width, checked_classes, feature_names, warn_by_position
 from candide.events import EventModel, Gaussian
 from candide.model.fitted import FittedModel, missing_column_error
 from candide.model.input_columns import compare_columns
@@ -77,6 +77,7 @@ class NaiveBayes(Classifier):
     """
 
     _record_name = "NaiveBayes"
+    _input_tags: ClassVar[dict[str, bool]] = dict.fromkeys(("allow_nan", "sparse", "categorical", "string"), True)
     _infers_column_types: ClassVar[bool] = True  # from the rows; a subclass may have its own rule
 
     events: Any
@@ -95,12 +96,16 @@ class NaiveBayes(Classifier):
         >>> model.predict(row).tolist(), rare.predict(row).tolist()
         (['yes'], ['no'])
         """
-        for name in settings:
-            if name not in self.get_params(deep=False):
-                raise unknown_name_error("setting", name, [field.name for field in fields(Settings)])
+        params, names = self.get_params(deep=False), [field.name for field in fields(Settings)]
+        for name, value in settings.items():
+            if name in names and name not in params:
+                remedy = f"leave {name} out, or fit a NaiveBayes"
+                raise InputError(f"{name}={value!r} applies to naive Bayes only", value=value, remedy=remedy)
+            if name not in params:
+                raise unknown_name_error("setting", name, [name for name in names if name in params])
         changes = {"param_priors": param_priors, **settings}
-        changes = {name: value for name, value in changes.items() if value is not None}
-        return self._copy_with(self._checked_fitted, **changes)
+        given = {name: value for name, value in changes.items() if value is not None}
+        return self._copy_with(self._checked_fitted, **given)
 
     def top_words(self, label: Any, limit: int = 10, *, column: Any = None) -> "list[TopWord]":
         """The words of a text column with the largest log-odds of a class against all others, with counts.
@@ -115,22 +120,21 @@ class NaiveBayes(Classifier):
         """
         from candide.explain.words import top_words
 
-        self._check_fitted()
-        return top_words(self.fitted_, column, label, limit)
+        return top_words(self._checked_fitted, column, label, limit)
 
     @classmethod
     def from_fitted(cls, fitted: FittedModel) -> Self:
         """The classifier of a fitted model: from ``candide.fit``, or read from a file.
 
         >>> import candide as cd
-        >>> from candide.demo import garden
-        >>> cd.NaiveBayes.from_fitted(FittedModel(garden())).classes_.tolist()
-        ['lavender', 'sage', 'thyme']
+        >>> fitted = cd.fit_model({"size": [1.0, 8.0], "kind": ["a", "b"]}, "kind", model="naive").fit_result.fitted
+        >>> cd.NaiveBayes.from_fitted(fitted).classes_.tolist()
+        ['a', 'b']
         """
         if cls._record_name != NaiveBayes._record_name:
             return super().from_fitted(fitted)
-        plan, settings = fitted.counts.plan if fitted.has_counts else fitted.plan, fitted.settings
-        self = cls(_events(plan), **vars(settings))
+        plan = counted_plan(fitted)
+        self = cls(_events(plan), **vars(fitted.settings))
         all_ints = all(isinstance(name, int) for name in plan.columns)
         columns = tuple(range(int(max(plan.columns)) + 1)) if all_ints else plan.columns
         self._set_fitted(fitted, fitted.labels.array, columns, feature_names(columns))
@@ -204,14 +208,12 @@ class NaiveBayes(Classifier):
 
     def _column_notes(self, columns: "Sequence[ColumnSchema]", table: Table) -> list[Note]:
         """Notes on columns that are left out, unusual or ambiguous, unless ``events`` names them."""
-        declared = expand_wildcard(self.events, table.names)
-        declared = named_events(declared) if isinstance(declared, Mapping) else {}
+        declared = self._declared_columns(table)
         columns = [column for column in columns if column.name not in declared]
         stray = stray_notes(table, [column.name for column in columns if column.kind in ("category", "identifier")])
         noted = {note.column for note in stray}
-        odd = [c for c in columns if c.reason and not (c.kind == "category" and c.name in noted)]
-        found = [*stray, *(column.note for column in odd)]
-        return [note if note.remedy else replace(note, remedy="name its event to use it") for note in found]
+        odd = [c.note for c in columns if c.reason and not (c.kind == "category" and c.name in noted)]
+        return [note if note.remedy else replace(note, remedy="name its event to use it") for note in [*stray, *odd]]
 
     def _settings(self, labels: Labels, n_features: int) -> Settings:
         given: dict[str, Any] = {field.name: getattr(self, field.name, field.default) for field in fields(Settings)}
@@ -231,16 +233,24 @@ class NaiveBayes(Classifier):
         from candide.data.column_types import later_number_notes
         from candide.engines.arrays import fraction_notes
 
-        parts = [part for part in plan.parts if part.block_kind == "codes" and part.event.encoding.is_read_as_text]
-        levels = [name for part in parts if part.event.max_levels is None for name in part.columns]
-        if not levels:
+        levels = [
+            name
+            for part in plan.parts
+            if part.block_kind == "codes" and part.event.encoding.is_read_as_text and part.event.max_levels is None
+            for name in part.columns
+        ]
+        if not levels:  # always of TextNB, which has no events
             return fraction_notes(table, plan)
-        events = expand_wildcard(self.events, table.names)
-        declared = (
-            table.names if is_single_event(events) else named_events(events) if isinstance(events, Mapping) else ()
-        )
+        declared = self._declared_columns(table)
         undeclared = [name for name in levels if name not in declared]
         return [*fraction_notes(table, plan), *later_number_notes(table, undeclared)]
+
+    def _declared_columns(self, table: Table) -> Collection[Name]:
+        """The columns whose event model ``events`` names."""
+        events = expand_wildcard(self.events, table.names)
+        if is_single_event(events):
+            return table.names
+        return named_events(events) if isinstance(events, Mapping) else ()
 
     def _can_add(self, other: Any) -> bool:
         return isinstance(other, NaiveBayes)
@@ -255,16 +265,8 @@ class NaiveBayes(Classifier):
     def _adopt_fitted(self, fitted: FittedModel) -> Self:
         self = super()._adopt_fitted(fitted)
         if "events" in self.get_params() and fitted.estimator and "events" not in fitted.estimator.params:
-            self.events = _events(fitted.counts.plan if fitted.has_counts else fitted.plan)
+            self.events = _events(counted_plan(fitted))
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 class GaussianBayes(NaiveBayes):
@@ -311,6 +313,7 @@ class GaussianBayes(NaiveBayes):
     """
 
     _record_name = "GaussianBayes"
+    _input_tags: ClassVar[dict[str, bool]] = {**NaiveBayes._input_tags, "sparse": False, "categorical": False}
     select = None  # all columns, or it is another model
 
     covariance: str
@@ -334,12 +337,6 @@ class GaussianBayes(NaiveBayes):
     def _event(self) -> Gaussian:
         return self.events
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        tags.input_tags.categorical = False
-        return tags
-
 
 def _has_names(columns: Sequence[Name]) -> bool:
     return any(isinstance(name, str) for name in columns)
@@ -351,7 +348,8 @@ def _events(plan: Plan) -> dict[Any, EventModel]:
     for part in plan.parts:  # joint terms of columns that have terms of their own are selected again
         parts += [] if seen.issuperset(part.columns) else [part]
         seen |= set(part.columns)
-    every = [part.event for part in parts]
-    groups = [part.event.is_joint or (part.event.accepts_groups and every.count(part.event) > 1) for part in parts]
-    keys = zip(parts, groups, strict=True)
-    return {key: part.event for part, group in keys for key in ([part.columns] if group else part.columns)}
+    models, events = [part.event for part in parts], dict[Any, EventModel]()
+    for part in parts:
+        is_group = part.event.is_joint or (part.event.accepts_groups and models.count(part.event) > 1)
+        events |= dict.fromkeys([part.columns] if is_group else part.columns, part.event)
+    return events

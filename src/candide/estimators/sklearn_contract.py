@@ -1,7 +1,7 @@
 """scikit-learn's estimator contract, without importing scikit-learn before it is needed.
 
-scikit-learn requires methods, not a base class: ``get_params`` and ``set_params`` follow its conventions; tags, scores,
-metadata routing and the HTML view are delegated to it on first use. Locks serialise changes of an estimator.
+scikit-learn requires methods, not a base class. Tags, scores, metadata routing and the HTML view are delegated to it on
+first use. Locks serialise changes of an estimator.
 """
 
 import inspect
@@ -11,11 +11,11 @@ from copy import deepcopy
 from dataclasses import fields
 from functools import cache, wraps
 from threading import Lock, RLock
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
-from candide import formatting
 from candide.errors import InputError
+from candide.formatting import truncate
 
 _MAX_REPR_LENGTH = 300  # characters of a parameter in print
 _locks: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # beside the objects, which stay picklable
@@ -38,20 +38,22 @@ def _reset_locks() -> None:
 os.register_at_fork(after_in_child=_reset_locks) if hasattr(os, "register_at_fork") else None
 
 
-def takes_settings(settings: type, *, without: Collection[str] = (), **defaults: Any) -> Callable[[Callable], Callable]:
-    """Let ``__init__`` take the fields of a settings record for its ``**settings``, and store every parameter.
+def takes_settings(
+    settings: type | None = None, *, without: Collection[str] = (), **defaults: Any
+) -> Callable[[Callable], Callable]:
+    """Let ``__init__`` store every parameter, and take the fields of a settings record for its ``**settings``.
 
     A new field is then a parameter of the estimator. ``defaults`` replace those of the fields.
     """
 
     def decorate(init: Callable) -> Callable:
-        own = [p for p in inspect.signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        declared = [p for p in inspect.signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD]
         added = [
-            inspect.Parameter(field.name, own[-1].kind, default=defaults.get(field.name, field.default))
-            for field in fields(settings)
+            inspect.Parameter(field.name, declared[-1].kind, default=defaults.get(field.name, field.default))
+            for field in (fields(settings) if settings else ())
             if field.name not in without
         ]
-        signature = inspect.Signature([*own, *added])
+        signature = inspect.Signature([*declared, *added])
 
         @wraps(init)
         def store(*args: Any, **params: Any) -> None:
@@ -91,6 +93,7 @@ class Estimator:
     """
 
     fitted_: Any
+    _input_tags: ClassVar[dict[str, bool]] = {}  # scikit-learn's, where they differ from its defaults
     set_fit_request = RequestMethod("fit", "sample_weight")
     set_partial_fit_request = RequestMethod("partial_fit", "classes", "sample_weight")
     set_score_request = RequestMethod("score", "sample_weight")
@@ -115,12 +118,11 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        usual = _defaults(type(self))  # type: ignore[arg-type]
-        given = {name: repr(getattr(self, name, None)) for name in usual}
-        changed = [
-            f"{name}={formatting.truncate(v, _MAX_REPR_LENGTH)}" for name, v in given.items() if v != repr(usual[name])
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
+        defaults = _defaults(type(self))  # type: ignore[arg-type]
+        given = {name: repr(getattr(self, name, None)) for name in defaults}
+        changed = {name: text for name, text in given.items() if text != repr(defaults[name])}
+        params = [f"{name}={truncate(text, _MAX_REPR_LENGTH)}" for name, text in changed.items()]
+        return f"{type(self).__name__}({', '.join(params)})"
 
     def _unfitted(self) -> Self:
         """An estimator with the same parameters, not fitted."""
@@ -133,10 +135,8 @@ class Estimator:
         if not hasattr(self, "fitted_"):
             from sklearn.exceptions import NotFittedError
 
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
-                "using this estimator."
-            )
+            remedy = "Call 'fit' with appropriate arguments before using this estimator."
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. {remedy}")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the proportion of rows whose predicted class is their label."""
@@ -147,7 +147,10 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, Tags, TargetTags
 
-        return Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+        tags = Tags("classifier", TargetTags(required=True), classifier_tags=ClassifierTags())
+        for name, value in self._input_tags.items():
+            setattr(tags.input_tags, name, value)
+        return tags
 
     def get_metadata_routing(self) -> Any:
         """What scikit-learn's metadata routing passes on to ``fit``, ``partial_fit`` and ``score``."""
@@ -167,7 +170,7 @@ class Estimator:
 
         if get_config()["display"] != "diagram":
             raise AttributeError("_repr_html_ is only defined when the 'display' configuration option is 'diagram'")
-        return (lambda: self._html_summary()) if hasattr(self, "fitted_") else lambda: estimator_html_repr(self)
+        return self._html_summary if hasattr(self, "fitted_") else lambda: estimator_html_repr(self)
 
     def _html_summary(self) -> str:
         """What a notebook displays once it is fitted; before, scikit-learn's diagram of the parameters."""

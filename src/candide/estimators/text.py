@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import fields, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from candide.data.notes import Note
 from candide.data.table import Name, Table
 from candide.engines.table_formats import NO_FORMATS, ColumnTextFormats
 from candide.errors import InputError, unknown_name_error
+from candide.estimators.bayes_classifier import WeightedClassifier
 from candide.estimators.naive_bayes import NaiveBayes
 from candide.estimators.sklearn_contract import takes_settings
-from candide.estimators.weighted import WeightedClassifier
 from candide.events import Text
 from candide.events.text import CHARACTER_TEXT, DEFAULT_TEXT
 from candide.model.fitted import FittedModel
@@ -29,12 +29,7 @@ from candide.model.settings import Settings
 from candide.priors import Dirichlet
 
 _COLUMN = "text"
-_NOT_PARAMS = (
-    "model",
-    "prior",
-    "is_auxiliary",
-    "choose_weighting",
-)  # fields of Text that are not parameters, or before
+_NOT_PARAMS = ("model", "prior", "is_auxiliary", "choose_weighting")  # fields of Text that are not settings of TextNB
 _WEIGHT_DEPENDENT = ("ngrams", "sublinear", "min_documents", "prior")  # whose default depends on learned weights
 
 
@@ -93,12 +88,14 @@ class TextNB(WeightedClassifier):
     ['spam', 'ham']
     >>> [(top.word, top.count, top.other_count) for top in model.top_words("spam", 2)]
     [('call', 2.0, 0.0), ('free', 2.0, 0.0)]
-    >>> more = cd.TextNB().partial_fit(["you won a prize"], ["spam"])
-    >>> (model + more).counts_.class_weight.tolist()
+    >>> later = cd.TextNB().partial_fit(["you won a prize"], ["spam"])
+    >>> (model + later).counts_.class_weight.tolist()
     [1.0, 3.0]
     """
 
     _record_name = "TextNB"
+    _input_tags: ClassVar[dict[str, bool]] = dict.fromkeys(("allow_nan", "categorical", "string", "one_d_array"), True)
+    _input_tags |= {"two_d_array": False}
     _record_defaults = MappingProxyType({"weights": None})
 
     model: str
@@ -153,7 +150,6 @@ class TextNB(WeightedClassifier):
 
     @property
     def _learns_weights(self) -> bool:
-        """Whether weights of words are learned."""
         if self.weights not in ("auto", "learned", None):
             raise unknown_name_error("weights", self.weights, ("auto", "learned", None))
         possible = self.model == "multinomial" and not (self.idf or self.signed) and self.estimate == "mean"
@@ -199,34 +195,20 @@ class TextNB(WeightedClassifier):
         return both
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
-        """Documents and labels drawn from the model, as bags of words.
-
-        >>> import candide as cd
-        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
-        >>> documents, labels = model.sample(2, random_state=0)
-        >>> len(documents), set(labels) <= {"ham", "spam"}
-        (2, True)
-        """
+        """Documents and labels drawn from the model, as bags of words."""
         columns, y = NaiveBayes.sample(self._generative_model, n_samples, random_state)
         return next(iter(columns.values())).tolist(), y
 
     def log_density(self, X: Any) -> NDArray:
-        """log p(document), (documents,), of the unweighted model: a weighted score is not a density.
-
-        >>> import candide as cd
-        >>> model = cd.TextNB().fit(["Free prize, call now", "See you at five", "Free call"], ["spam", "ham", "spam"])
-        >>> model.log_density(["a free call"]).shape
-        (1,)
-        """
+        """log p(document), (documents,), of the unweighted model: a weighted score is not a density."""
         return NaiveBayes.log_density(self._generative_model, X)
 
     @property
     def _generative_model(self) -> "TextNB":
         """The same counts without weights."""
-        self._check_fitted()
-        alone = copy(self)
-        alone.fitted_ = self.fitted_.generative_model
-        return alone
+        other = copy(self)
+        other.fitted_ = self._checked_fitted.generative_model
+        return other
 
     def _fit_rows(self, table: Table, y: NDArray, weight: Floats | None, labels: Labels) -> FittedModel:
         if not self._learns_weights:
@@ -237,7 +219,7 @@ class TextNB(WeightedClassifier):
         settings, plan = self._weighted_settings(labels, 1), self._plan(table)
         sample = Sample.from_table(table, labels.encode(y), labels, weight)
         if self.characters is None and self._can_add_characters:
-            from candide.weighted.text.option_search import has_character_gain
+            from candide.weighted.text_options import has_character_gain
 
             rows = sample.pool_rows(self.random_state)
             given = rows.table.documents(_COLUMN), rows.y, rows.weight, len(labels), rows.left_out_weight
@@ -277,7 +259,6 @@ class TextNB(WeightedClassifier):
 
     @property
     def _can_add_characters(self) -> bool:
-        """Whether runs of characters can be added to the words."""
         possible = self._learns_weights and self.analyzer == "word"
         if self.characters and not possible:
             what = "runs of characters can only be added to words with weights"
@@ -286,10 +267,9 @@ class TextNB(WeightedClassifier):
 
     @property
     def _character_event(self) -> Text:
-        """The event model of runs of characters."""
-        own = {name: getattr(self, name) for name in ("lowercase", "errors", "bits")}
+        settings = {name: getattr(self, name) for name in ("lowercase", "errors", "bits")}
         prior = CHARACTER_TEXT.prior if self.alpha is None else Dirichlet(self.alpha)
-        return replace(CHARACTER_TEXT, **own, prior=prior)
+        return replace(CHARACTER_TEXT, **settings, prior=prior)
 
     def _event(self) -> Text:
         return self.event_
@@ -308,9 +288,3 @@ class TextNB(WeightedClassifier):
         self, fitted: FittedModel, classes: NDArray, columns: tuple[Name, ...] | None, names: NDArray | None
     ) -> Self:
         return super()._set_fitted(fitted, classes, columns, None)  # documents have no columns to name
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
-        tags.input_tags.sparse, tags.input_tags.string = False, True
-        return tags

@@ -1,11 +1,7 @@
-"""Event models: class-conditional families, one file each, with the same sections in the same order.
+"""Event models: class-conditional families, each imported at its first use.
 
->>> (
-...     resolve_event("gaussian").covariance,
-...     resolve_event("gaussian-full").covariance,
-...     resolve_event(EVENTS["poisson"]).name,
-... )
-('diagonal', 'full', 'poisson')
+>>> resolve_event("gaussian").covariance, resolve_event("gaussian-full").covariance
+('diagonal', 'full')
 """
 
 from typing import TYPE_CHECKING
@@ -15,17 +11,11 @@ from candide.events.base import get_class as __getattr__  # noqa: F401  (a famil
 
 if TYPE_CHECKING:
     from candide.events.bernoulli import Bernoulli
-    from candide.events.binned import Binned
-    from candide.events.categorical import Categorical
-    from candide.events.complement import Complement
-    from candide.events.exponential import Exponential
-    from candide.events.gaussian import Gaussian
-    from candide.events.lognormal import LogNormal
-    from candide.events.multinomial import Multinomial
-    from candide.events.negativebinomial import NegativeBinomial
-    from candide.events.poisson import Poisson
+    from candide.events.categorical import Binned, Categorical, Whole
+    from candide.events.multinomial import Complement, Multinomial
+    from candide.events.non_negative import Exponential, NegativeBinomial, Poisson
+    from candide.events.normal import Gaussian, LogNormal
     from candide.events.text import Text
-    from candide.events.whole import Whole
 
 __all__ = [
     "ESTIMATES",

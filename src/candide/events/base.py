@@ -3,11 +3,6 @@
 ``how`` picks the estimate: ``mle`` (the data most likely), ``map`` (the parameters most probable), ``mean`` (the
 parameters expected), ``predictive`` (the parameters integrated out: Student's t for a Gaussian).
 The tally stays as it is, so prior and estimate may be chosen again without the data.
-
-A family of your own names a tally kind and defines ``parameters`` and ``log_density``; the rest is optional.
-
-Every family file has the same sections in the same order: the family, its name and what it accepts, its settings,
-support and encoding, the estimate, the evidence, the rows held out.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from candide import conjugate, distributions
+from candide import distributions
 from candide.data.blocks import Block, Codes, Floats, slice_rows
 from candide.data.table import Name
 from candide.encoding import Encoding, TransformedEncoding
 from candide.errors import InputError, InputTypeError, unknown_name_error
-from candide.priors import Prior, resolve_prior
+from candide.priors import Jeffreys, Prior, resolve_prior
 from candide.registry import Registry
 from candide.tally import TALLIES, Moments, Tally, TallySpec
+from candide.tally.base import name_rows_in_errors
 
 if TYPE_CHECKING:  # imported at first use, so that loading a model stays quick
     from candide.tally.association import AssociationTest
@@ -49,13 +45,14 @@ class Support:
 
 # Columns by position with the event model, encodings and tally that the counts settle for them.
 SettledColumns = tuple["EventModel", list[int], tuple[Encoding, ...], Tally]
+PosteriorSampler = Callable[["np.random.Generator"], "distributions.Distribution"]
 TallyComparison = tuple["EventModel", Any, Any, tuple[Encoding, ...]]  # a family, both tallies, and their encodings
 
 
 class EventModel:
     """A class-conditional family. Public methods check here, once; families define ``_estimate`` and ``_evidence``.
 
-    >>> from candide.events import Poisson
+    >>> from candide.events import Gaussian, Poisson
     >>> from candide.tally import Sums
     >>> event = Poisson()
     >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
@@ -64,24 +61,21 @@ class EventModel:
     [2.0, 8.0]
     >>> event.encoding, event.extra_sums, event.spec(2).n_features  # how columns are counted; no prior is in it
     (Identity(least=0.0), frozenset({'log_factorial'}), 2)
-    >>> event.evidence(tally).shape  # log p(values | prior), (class, feature)
-    (2, 1)
+    >>> event.evidence(tally).shape, event.sample_size(tally).ravel().tolist()  # log p(values | prior) in each class
+    ((2, 1), [2.0, 1.0])
     >>> event.information(tally).round(3).tolist(), event.association_test(tally).name, event.support.is_integer
     ([0.462], 'chi2', True)
-    >>> from candide.events import Gaussian
-    >>> Gaussian.from_variant("full") == Gaussian(covariance="full")  # of the name "gaussian-full"
-    True
-    >>> event.sample_size(tally).ravel().tolist(), event.comparison_family is event
-    ([2.0, 1.0], True)
+    >>> event.free_parameters(tally, 1).tolist(), Gaussian.from_variant("full") == Gaussian(covariance="full")
+    ([1.0], True)
     >>> # The counts do not change this event model.
     >>> event.settle_columns(tally, ()), event.moments_from_levels(tally, (), [0]), event.max_levels
     (None, None, None)
-    >>> event.freeze_structure(tally) is event, event.prepare_comparison(tally, tally, ())[0] is event
+    >>> event.freeze_structure(tally) is event, event.prepare_comparison(tally, tally, ())[0] is event.comparison_family
     (True, True)
     >>> event.term_names(["visits"]), event.term_titles(["visits"]), event.term_kind(["visits"])
     ((('visits',),), ('visits',), 'column')
 
-    A family of your own defines ``parameters`` and ``log_density`` and inherits the rest.
+    A family of your own names a tally kind, defines ``parameters`` and ``log_density`` and inherits the rest.
 
     >>> class Rare(EventModel):
     ...     name, kind = "rare", "sums"
@@ -106,12 +100,12 @@ class EventModel:
     has_learned_structure: ClassVar[bool] = False  # whether the counts choose more than numbers, such as bins
     max_levels: ClassVar[int | None] = None  # levels beyond which a column is counted as a number
     outcome: ClassVar[str] = ""  # where a class has one probability or weight for a column: of what
+    weights_tokens: ClassVar[bool] = False  # whether it is of documents in which every token may have a weight
     _has_leading_axes: ClassVar[bool] = False  # whether its estimate carries axes before (class, feature) along
     _information: ClassVar[str] = "mutual_information"  # functions of tally/association.py, by name
     _association_test: ClassVar[str] = "association_test"
     prior: Prior | str | None = None
     transform: Callable[[NDArray], NDArray] | None = None  # what is tallied, if it is not x itself
-
     extra_sums: frozenset[str] = frozenset()  # what the tally keeps beyond its sums
 
     @classmethod
@@ -152,23 +146,24 @@ class EventModel:
         """(class, feature) log marginal likelihood of the tallied values; its sum is that of the block."""
         return self._evidence(tally, self._resolve(prior))
 
-    def draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "distributions.Distribution":
-        """A distribution drawn from the posterior under Jeffreys' prior or a similar one.
+    def posterior_sampler(
+        self, tally: Any, prior: Prior | str | None = None, how: str = "predictive"
+    ) -> PosteriorSampler:
+        """A function that draws a distribution from the posterior, under the prior of the estimate.
 
-        Not under the event model's own prior, which pulls estimates together: an interval with its nominal coverage
-        needs a prior with as little information as possible (Welch and Peers, 1963). Where a class has too few values
-        for that, the event model's own prior is used.
+        The MLE has no prior: its parameters are drawn under Jeffreys' prior.
 
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
         >>> tally = Sums(n=np.array([[100.0]]), total=np.array([[400.0]]), log_factorial=np.array([[0.0]]))
-        >>> rates = [Poisson().draw_posterior(tally, np.random.default_rng(i)).rate.item() for i in range(200)]
+        >>> draw = Poisson().posterior_sampler(tally)
+        >>> rates = [draw(np.random.default_rng(i)).rate.item() for i in range(200)]
         >>> round(float(np.mean(rates)), 1), round(float(np.std(rates)), 1)  # 4 and the root of 4 / 100
         (4.0, 0.2)
         """
-        return self._draw_posterior(tally, rng)
+        return self._posterior_sampler(tally, Jeffreys() if _check_estimate(how) == "mle" else self._resolve(prior))
 
-    def _draw_posterior(self, tally: Any, rng: "np.random.Generator") -> "distributions.Distribution":
+    def _posterior_sampler(self, tally: Any, prior: Any) -> PosteriorSampler:
         what = f"{self._title} has no posterior to draw its parameters from"
         raise InputError(what, remedy="request probabilities without intervals, or choose another event model")
 
@@ -192,7 +187,7 @@ class EventModel:
     def moments_from_levels(
         self, tally: Any, encodings: Sequence[Encoding], features: Sequence[int]
     ) -> "Moments | None":
-        """The moments of some columns, where levels are counted that are numbers; None where they are not."""
+        """The moments of these columns, where levels are counted that are numbers; None where they are not."""
         return None
 
     def sample_size(self, tally: Any) -> Floats:
@@ -206,15 +201,7 @@ class EventModel:
         return getattr(association, self._information)(tally)
 
     def free_parameters(self, tally: Any, n_features: int) -> Floats:
-        """(feature,) free parameters of each feature in a class: for levels, one less than those that occur.
-
-        >>> import numpy as np
-        >>> from candide.events import Categorical
-        >>> from candide.tally import LevelTally
-        >>> tally = LevelTally(np.array([[3.0, 1.0, 0.0, 2.0, 2.0]]), np.array([0, 3, 5]))  # three levels, two levels
-        >>> Categorical().free_parameters(tally, 2).tolist()
-        [1.0, 1.0]
-        """
+        """(feature,) free parameters of each feature in a class: for levels, one less than those that occur."""
         from candide.tally import LevelTally
 
         if not isinstance(tally, LevelTally):
@@ -249,10 +236,9 @@ class EventModel:
         >>> from candide.events import Poisson
         >>> from candide.tally import Sums
         >>> visits, y = np.array([[1.0], [3.0], [8.0]]), np.array([0, 0, 1])
-        >>> tally = Sums.from_rows(visits, y, n_classes=2, spec=Poisson().spec(1))
+        >>> tally, rest = (Sums.from_rows(visits[i:], y[i:], n_classes=2, spec=Poisson().spec(1)) for i in (0, 1))
         >>> Poisson().held_out_contributions(tally, None, "predictive", visits[:1], y[:1]).round(3).tolist()
         [[[-2.405], [-3.97]]]
-        >>> rest = Sums.from_rows(visits[1:], y[1:], n_classes=2, spec=Poisson().spec(1))
         >>> Poisson().estimate(rest).contributions(visits[:1]).round(3).tolist()
         [[[-2.405], [-3.97]]]
         """
@@ -262,11 +248,9 @@ class EventModel:
         for start in range(0, len(out), step):
             rows = slice(start, min(start + step, len(out)))
             w = None if weight is None else weight[rows]
-            with conjugate.leave_one_out.name_rows_in_errors(range(start, rows.stop)):
+            with name_rows_in_errors(range(start, rows.stop)):
                 out[rows] = self._held_out_contributions(tally, chosen, how, slice_rows(block, rows), y[rows], w)
         return out
-
-    weights_tokens: ClassVar[bool] = False  # whether it is of documents in which every token may have a weight
 
     def _resolve(self, prior: Prior | str | None) -> Any:
         chosen = resolve_prior(self.prior if prior is None else prior)
@@ -294,7 +278,7 @@ class EventModel:
         """Of a few rows: all at once where the estimate carries an axis of rows along, else one after another."""
         if not self._has_leading_axes:
             return self._held_out_one_by_one(tally, prior, how, block, y, weight)
-        left = conjugate.leave_one_out.tally_without_each(tally, self._row_tallies(tally, block, weight), y)
+        left = tally.without_each(self._row_tallies(tally, block, weight), y)
         return self._estimate(left, prior, how).contributions(block)
 
     def _held_out_one_by_one(
@@ -304,7 +288,7 @@ class EventModel:
         for i in range(len(y)):
             at = slice(i, i + 1)
             row = slice_rows(block, at)
-            with conjugate.leave_one_out.name_rows_in_errors([i]):
+            with name_rows_in_errors([i]):
                 left = tally - self._count(tally, row, y[at], None if weight is None else weight[at], len(tally.n))
                 out[at] = self._estimate(left, prior, how).contributions(row)
         return out
@@ -315,8 +299,7 @@ class EventModel:
 
     def _count(self, like: Any, block: Block, y: Codes, weight: Floats | None, n_classes: int) -> Tally:
         """Rows counted in the encoding of another tally."""
-        sizes = tuple(np.diff(getattr(like, "offsets", ())).tolist())
-        spec = self.spec(like.n.shape[1], sizes)
+        spec = self.spec(like.n.shape[1], tuple(np.diff(getattr(like, "offsets", ())).tolist()))
         return type(like).from_rows(block, y, weight, n_classes=n_classes, spec=spec)
 
     def _cells(self, tally: Any) -> int:
@@ -342,17 +325,17 @@ EVENTS: Registry[EventModel] = Registry(
     "candide.events",
     {
         "bernoulli": "Bernoulli",
-        "binned": "Binned",
+        "binned": "categorical.Binned",
         "categorical": "Categorical",
-        "complement": "Complement",
-        "exponential": "Exponential",
-        "gaussian": "Gaussian",
-        "lognormal": "LogNormal",
+        "complement": "multinomial.Complement",
+        "exponential": "non_negative.Exponential",
+        "gaussian": "normal.Gaussian",
+        "lognormal": "normal.LogNormal",
         "multinomial": "Multinomial",
-        "negativebinomial": "NegativeBinomial",
-        "poisson": "Poisson",
+        "negativebinomial": "non_negative.NegativeBinomial",
+        "poisson": "non_negative.Poisson",
         "text": "Text",
-        "whole": "Whole",
+        "whole": "categorical.Whole",
     },
 )
 get_class = EVENTS.get_class
@@ -361,8 +344,8 @@ get_class = EVENTS.get_class
 def resolve_event(x: EventModel | type[EventModel] | str) -> EventModel:
     """The event model meant by an instance, a class or a name; what follows a hyphen is for the family to read.
 
-    >>> resolve_event("poisson").name, resolve_event(EVENTS["gaussian"]).name
-    ('poisson', 'gaussian')
+    >>> resolve_event("poisson").name, resolve_event("gaussian-full").covariance
+    ('poisson', 'full')
     """
     if isinstance(x, EventModel):
         return x

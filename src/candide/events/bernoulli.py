@@ -1,9 +1,4 @@
-"""Bernoulli: a number lies above a threshold, or it does not. The absent word counts.
-
->>> tally = LevelTally(np.array([[1.0, 2.0]]), np.array([0, 2]))  # one no, two yes
->>> [Bernoulli().estimate(tally, Beta(10, 10), how).parameters()["probability"].item() for how in ("map", "mean")]
-[0.5238095238095238, 0.5217391304347826]
-"""
+"""Bernoulli: a number lies above a threshold, or it does not. The absent word counts."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from candide import distributions, formatting
-from candide.conjugate.checks import refuse_cells, refuse_improper
-from candide.conjugate.dirichlet import draw_log_prob, held_out_levels, level_evidence, pair_log_prob
+from candide.conjugate.dirichlet import draw_log_prob, held_out_levels, level_evidence, pair_log_prob, proper_alpha
 from candide.data.blocks import Block, Codes, Floats
 from candide.distributions.base import to_dense
 from candide.encoding import Encoding, Grid, Identity
 from candide.errors import InputError
-from candide.events.base import EventModel, Support
-from candide.priors import Beta, Jeffreys, Prior, Uniform
+from candide.events.base import EventModel, PosteriorSampler, Support
+from candide.priors import Beta, Jeffreys, Prior, Uniform, refuse_improper
 from candide.tally import LevelTally, Sums
+from candide.tally.base import refuse_cells
 
 if TYPE_CHECKING:
     from candide.tally.association import AssociationTest
@@ -65,20 +60,24 @@ class Bernoulli(EventModel):
     def _estimate(self, tally: LevelTally | Sums, prior: Prior | None, how: str) -> distributions.Bernoulli:
         """The posterior predictive of one value is the posterior mean."""
         no, yes = _counts(tally)
-        return distributions.Bernoulli(
-            *pair_log_prob(no, yes, *_beta_parameters(prior, no.shape[-1]), how), self.threshold
-        )
+        alpha = _level_alpha(prior, no.shape[-1])
+        log_no, log_yes = pair_log_prob(no, yes, alpha[0::2], alpha[1::2], how)
+        return distributions.Bernoulli(log_no, log_yes, self.threshold)
 
-    def _draw_posterior(self, tally: LevelTally | Sums, rng: "np.random.Generator") -> distributions.Bernoulli:
-        no, yes = _counts(tally)
-        shape = np.stack([no, yes], axis=-1).reshape(len(no), -1) + 0.5
-        log_p = draw_log_prob(shape, np.arange(0, shape.shape[1] + 1, 2), rng)
-        return distributions.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
+    def _posterior_sampler(self, tally: LevelTally | Sums, prior: Prior | None) -> PosteriorSampler:
+        pairs = _to_level_tally(tally)
+        shape = pairs.counts + proper_alpha(_level_alpha(prior, pairs.n.shape[1]))
+
+        def draw(rng: "np.random.Generator") -> distributions.Bernoulli:
+            log_p = draw_log_prob(shape, pairs.offsets, rng)
+            return distributions.Bernoulli(log_p[:, 0::2], log_p[:, 1::2], self.threshold)
+
+        return draw
 
     def _evidence(self, tally: LevelTally | Sums, prior: Prior | None) -> Floats:
         """Of the sequence of yes and no; of fractions as if they were counts."""
         pairs = _to_level_tally(tally)
-        alpha = np.stack(_beta_parameters(prior, pairs.n.shape[1]), axis=1).ravel()
+        alpha = _level_alpha(prior, pairs.n.shape[1])
         refuse_improper(alpha <= 0, prior)
         return pairs.per_feature(level_evidence(pairs, alpha))
 
@@ -97,7 +96,7 @@ class Bernoulli(EventModel):
     ) -> Floats:
         if self.threshold is None:
             return super()._held_out_contributions(tally, prior, how, block, y, weight)
-        x, alpha = to_dense(block), np.stack(_beta_parameters(prior, tally.n.shape[1]), axis=1).ravel()
+        x, alpha = to_dense(block), _level_alpha(prior, tally.n.shape[1])
         codes = np.where(np.isnan(x), -1, x > self.threshold)
         return held_out_levels(tally, alpha, how, codes, y, weight)
 
@@ -118,13 +117,11 @@ def _to_level_tally(tally: LevelTally | Sums) -> LevelTally:
     return LevelTally(pairs, np.arange(0, pairs.shape[1] + 1, 2))
 
 
-def _beta_parameters(prior: Prior | None, n_features: int) -> tuple[Floats, Floats]:
-    """(feature,) imaginary counts of no, and of yes."""
+def _level_alpha(prior: Prior | None, n_features: int) -> Floats:
+    """(no and yes of each feature) imaginary counts."""
     beta = prior if isinstance(prior, Beta) else Beta(0.5, 0.5) if isinstance(prior, Jeffreys) else Beta()
     for value in (beta.b, beta.a):
         if np.ndim(value) and len(np.atleast_1d(value)) != n_features:
-            raise InputError(
-                f"{formatting.format_count(len(np.atleast_1d(value)), 'value')} in the Beta prior "
-                f"for {formatting.format_count(n_features, 'column')}"
-            )
-    return np.broadcast_to(beta.b, n_features), np.broadcast_to(beta.a, n_features)
+            values = formatting.format_count(len(np.atleast_1d(value)), "value")
+            raise InputError(f"{values} in the Beta prior for {formatting.format_count(n_features, 'column')}")
+    return np.stack([np.broadcast_to(value, n_features) for value in (beta.b, beta.a)], axis=1).ravel()

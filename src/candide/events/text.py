@@ -11,14 +11,6 @@ approximate               Polya assumes that every document of a class has the m
 not available             documents scaled to the same length after ``idf`` (scikit-learn's
                           ``TfidfTransformer(norm="l2")``), which needs the document counts before the first document
 ========================  ============================================================================================
-
->>> import numpy as np
->>> from candide.data.documents import Documents
->>> documents = Documents.from_column(["free prize", "see you", "free call"])
->>> tally = TokenCounts.from_rows(documents, np.array([0, 1, 0]), n_classes=2, spec=Text().spec(1))
->>> text = Text().estimate(tally)
->>> np.exp(text.log_prob(Documents.from_column(["free", "unseen", None]))).round(4).tolist()  # (2 + 1) / (4 + 5), ...
-[[0.3333, 0.1429], [1.0, 1.0], [1.0, 1.0]]
 """
 
 from collections.abc import Sequence
@@ -28,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from candide.conjugate import token_estimates
-from candide.conjugate.checks import refuse_improper
 from candide.conjugate.dirichlet import pseudo_counts
 from candide.data.blocks import Codes, Floats
 from candide.data.table import Name
@@ -38,7 +29,7 @@ from candide.encoding.tokens import Tokens, tokens_from_settings
 from candide.errors import InputError, unknown_name_error
 from candide.events.base import EventModel, Support
 from candide.events.categorical import dirichlet_alpha
-from candide.priors import Dirichlet, Jeffreys, Prior, Uniform
+from candide.priors import Dirichlet, Jeffreys, Prior, Uniform, refuse_improper
 from candide.tally import TokenCounts, sorted_keys
 
 MODELS = ("multinomial", "bernoulli", "complement", "polya")
@@ -115,7 +106,7 @@ class Text(EventModel):
         return self.model != "complement" and not self.is_auxiliary
 
     def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
-        """By its column; an auxiliary term also says which tokens it has."""
+        """By its column; an auxiliary term also names its tokens."""
         tokens = ", words" if self.analyzer == "word" else ", characters"
         return tuple(f"{name}{tokens if self.is_auxiliary else ''}" for name in columns)
 
@@ -146,10 +137,8 @@ class Text(EventModel):
         if self.model == "multinomial":
             return token_estimates.multinomial_scores(counted, extra)
         if extra <= 0:
-            raise InputError(
-                f"Text(model={self.model!r}) gives a token that is unseen in a class no chance with estimate={how!r} "
-                f"and {prior!r}; use estimate='mean', or a larger alpha"
-            )
+            what = f"Text(model={self.model!r}) gives a token that is unseen in a class no chance with estimate={how!r}"
+            raise InputError(f"{what} and {prior!r}; use estimate='mean', or a larger alpha")
         if self.model == "complement":
             return token_estimates.complement_scores(counted, extra, self.norm)
         if self.model == "bernoulli":
@@ -205,8 +194,12 @@ class Text(EventModel):
 
     def log_odds(self, tally: TokenCounts, c: int) -> tuple[Floats, TokenCounts]:
         """(token,) log-odds of each retained token for a class against all others, and the tally of these."""
-        counted = self.weighted_counts(tally)
-        return token_estimates.token_log_odds(counted, c, self.min_pseudo_count), counted.tally
+        counted, alpha = self.weighted_counts(tally), self.min_pseudo_count
+        n, is_own, size = counted.total, counted.tally.class_of_cell == c, alpha * counted.n_tokens
+        inside = np.bincount(counted.tally.word[is_own], n[is_own], counted.n_tokens)
+        outside = np.maximum(counted.sum_by_token(n) - inside, 0.0)
+        log_inside = np.log(inside + alpha) - np.log(inside.sum() + size)
+        return log_inside - np.log(outside + alpha) + np.log(outside.sum() + size), counted.tally
 
     def pseudo_count(self, prior: Prior | str | None = None) -> float:
         """What the prior adds to the count of every token in the posterior mean."""
@@ -223,24 +216,25 @@ class Text(EventModel):
             raise InputError("the vocabulary is open: pass one alpha for all tokens in the Dirichlet prior")
         return alpha
 
-    def _min_documents(self, tally: TokenCounts) -> Floats:
-        """(token,) how many documents must have it: one for words, two for longer tokens and for runs of characters."""
-        if tally.n.sum() <= _FEW_DOCUMENTS:
-            return np.zeros(tally.n_tokens)
-        if not self.tokens.is_word_based:
-            return np.full(tally.n_tokens, 2.0)
-        longer = sorted_keys.count_blanks(tally.letters, tally.starts) >= self.ngrams[0]
-        return np.where(longer, 2.0, 0.0)
-
     def weighted_counts(self, tally: TokenCounts) -> token_estimates.WeightedTokenCounts:
         """The tally as this model uses it: pruned, without signs, with ``idf``."""
         if self.signed:
             tally = token_estimates.split_by_sign(tally)
         if self._has_pruning:
-            least = self._min_documents(tally) if self.min_documents is None else self.min_documents
-            mask = token_estimates.frequent_mask(tally, self.min_count, self.min_share, self.max_share, least)
-            tally = tally.select_tokens(mask)
-        factor = token_estimates.inverse_document_frequency(tally) if self.idf else None
+            least: float | Floats = self.min_documents or 0.0
+            if self.min_documents is None and tally.n.sum() > _FEW_DOCUMENTS:
+                least = 2.0  # for runs of characters, and for tokens of several words; one for words
+                if self.tokens.is_word_based:
+                    longer = sorted_keys.count_blanks(tally.letters, tally.starts) >= self.ngrams[0]
+                    least = np.where(longer, 2.0, 0.0)
+            pooled, rounding = tally.pool(), 1e-9  # a share that equals the limit is within it
+            share = pooled.documents / max(float(tally.n.sum()), 1e-300)
+            is_frequent = (pooled.total >= self.min_count) & (pooled.documents >= least * (1 - rounding))
+            is_in_range = (share >= self.min_share - rounding) & (share <= self.max_share + rounding)
+            tally = tally.select_tokens(is_frequent & is_in_range)
+        factor = None
+        if self.idf:  # 1 + log((1 + documents) / (1 + documents with the token)), as in scikit-learn
+            factor = 1.0 + np.log1p(tally.n.sum()) - np.log1p(tally.pool().documents)
         return token_estimates.WeightedTokenCounts(tally, self.tokens, factor)
 
 

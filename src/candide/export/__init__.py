@@ -6,8 +6,8 @@
 ['lavender', 'sage', 'thyme']
 """
 
-from candide.export.modules import to_javascript, to_python
 from candide.export.onnx import to_onnx_bytes
 from candide.export.parameters import export_parameters, pack_json
+from candide.export.targets import to_javascript, to_python
 
 __all__ = ["export_parameters", "pack_json", "to_javascript", "to_onnx_bytes", "to_python"]

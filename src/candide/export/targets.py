@@ -1,19 +1,117 @@
-"""Targets: what a model can be exported to, one line each.
+"""The targets that a model can be exported to, and the writers of Python and JavaScript modules.
 
->>> list(TARGETS), TARGETS["python"].description
-(['js', 'onnx', 'python', 'sql'], 'a Python module')
+A module is one file: the parameters of the model, and the scorer of :mod:`candide.export.python_js`.
 """
 
+import ast
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files as package_files
 from typing import Any
 
 from candide import files
 from candide.errors import InputError, unknown_name_error
-from candide.export.modules import EXPORT_MARKER, to_javascript, to_python
 from candide.export.onnx import to_onnx_bytes
+from candide.export.parameters import EXPORT_MARKER, export_parameters, pack_json
 from candide.model.fitted import FittedModel
+
+_PYTHON_FOOTER = """
+
+PARAMETERS = json.loads({parameters!r})
+model = load(PARAMETERS)
+columns, classes, terms, score = model.columns, model.classes, model.terms, model.score
+
+if __name__ == "__main__":  # python FILE ROWS.csv > SCORED.csv
+    sys.exit(main(model, sys.argv))
+"""
+_JAVASCRIPT_FOOTER = """
+/** The parameters of the model. */
+export const parameters = {parameters};
+
+/** @type {{Model}} */
+const model = load(parameters);
+export default model;
+export const {{ columns, classes, terms, score }} = model;
+"""
+_SCORER_MODULES = ("numbers", "values", "reads", "operations", "model")  # each needs those before it
+_JAVASCRIPT_IMPORT = re.compile(r'^import \{.*?\} from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
+_JAVASCRIPT_EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
+_MAX_SAFE_INTEGER = (1 << 53) - 1  # integers up to here are exact in JavaScript
+
+
+def _read_scorer(language: str) -> list[str]:
+    folder = package_files("candide.export.python_js")
+    return [folder.joinpath(f"{name}.{language}").read_text("utf-8") for name in _SCORER_MODULES]
+
+
+def javascript_scorer() -> str:
+    """The scorer alone, as an ES module that exports ``load(parameters)``."""
+    texts = [_JAVASCRIPT_IMPORT.sub("", text) for text in _read_scorer("js")]
+    return "\n".join(_JAVASCRIPT_EXPORT.sub("", text) for text in texts)
+
+
+def to_javascript(fitted: FittedModel) -> str:
+    """The text of a module whose default export is the model: ``model.score(row)``."""
+    parameters = export_parameters(fitted)
+    check_javascript(parameters)
+    footer = _JAVASCRIPT_FOOTER.format(parameters=pack_json(quote_wide_integers(parameters)))
+    return f"// {EXPORT_MARKER}\n\n{javascript_scorer()}{footer}"
+
+
+def to_python(fitted: FittedModel) -> str:
+    """The text of a module with ``score(row)``; run by itself it scores a CSV file."""
+    imports, bodies, texts = {"import json"}, [], _read_scorer("py")
+    for text in texts:
+        tree = ast.parse(text)
+        heads = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        for node in heads:  # one line per name, so that no name is imported twice
+            if isinstance(node, ast.Import):
+                imports.add(ast.unparse(node))
+            elif not str(node.module).startswith("candide"):
+                imports |= {f"from {node.module} import {alias.name}" for alias in node.names}
+        body_start = max(node.end_lineno or 0 for node in (tree.body[0], *heads))
+        bodies.append("\n".join(text.splitlines()[body_start:]).strip())
+    about = (ast.get_docstring(tree, clean=False) or "").partition(">>>")[0].strip()
+    scorer = "\n\n\n".join(["\n".join(sorted(imports)), *bodies])
+    footer = _PYTHON_FOOTER.format(parameters=pack_json(export_parameters(fitted)))
+    return f'# {EXPORT_MARKER}\n\n"""{about}\n"""\n\n{scorer}\n{footer}'
+
+
+def quote_wide_integers(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters with integers that JavaScript's numbers cannot represent as text.
+
+    >>> quoted = quote_wide_integers({"classes": [1, 2**53 + 1], "columns": [{"name": "id", "levels": [2**60 + 1]}]})
+    >>> quoted["classes"], quoted["columns"][0]["levels"]
+    ([1, '9007199254740993'], [{'text': '1152921504606846977', 'type': 'integer'}])
+    """
+
+    def is_wide(value: Any) -> bool:
+        return isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER
+
+    columns = [dict(column) for column in parameters["columns"]]
+    for column in columns:
+        if levels := column.get("levels"):
+            column["levels"] = [{"text": str(x), "type": "integer"} if is_wide(x) else x for x in levels]
+    classes = [str(label) if is_wide(label) else label for label in parameters["classes"]]
+    return {**parameters, "classes": classes, "columns": columns}
+
+
+def check_javascript(parameters: dict[str, Any]) -> None:
+    """Reject parameters that only Python can evaluate: a user's token pattern."""
+    for read in parameters["reads"]:
+        if read.get("pattern") is not None:
+            what = f"its words are found by the pattern {read['pattern']!r} of Python's regular expressions"
+            column = parameters["columns"][read["column"]]["name"]
+            remedy = "export it to python, or fit it without a pattern"
+            raise InputError(f"cannot be exported to JavaScript: {what}", column=column, remedy=remedy)
+
+
+def _to_sql(fitted: FittedModel, *, keep: Sequence[str] = (), **options: Any) -> str:
+    from candide.export.sql.query import write_select  # imports sqlglot, which is slow
+
+    return write_select(fitted, kept_columns=keep, **options)
 
 
 @dataclass(frozen=True)
@@ -26,17 +124,11 @@ class Target:
     options: tuple[str, ...] = ()  # beside the model
 
 
-def _select(fitted: FittedModel, *, keep: Sequence[str] = (), **options: Any) -> str:
-    from candide.export.sql.query import write_select  # imports sqlglot, which is slow
-
-    return write_select(fitted, kept_columns=keep, **options)
-
-
 TARGETS = {
     "js": Target(to_javascript, "a JavaScript module"),
     "onnx": Target(to_onnx_bytes, "an ONNX graph", is_binary=True),
     "python": Target(to_python, "a Python module"),
-    "sql": Target(_select, "a query", options=("dialect", "table", "keep")),
+    "sql": Target(_to_sql, "a query", options=("dialect", "table", "keep")),
 }
 
 
@@ -70,12 +162,12 @@ def export_model(
     """
     chosen = find_target(target)
     files.check_output(out, is_own_file=is_exported_file, force=force)
-    given = {"dialect": dialect, "table": table, "keep": [keep] if isinstance(keep, str) else list(keep)}
-    options = {name: value for name, value in given.items() if value}
-    for name in options:
+    options = {"dialect": dialect, "table": table, "keep": [keep] if isinstance(keep, str) else list(keep)}
+    options = {name: value for name, value in options.items() if value}
+    for name, value in options.items():
         if name not in chosen.options:
             what = f"{name} is an option of sql, and not of {target}"
-            raise InputError(what, value=options[name], remedy="leave it out")
+            raise InputError(what, value=value, remedy="leave it out")
     program = chosen.write(fitted, **options)
     if out is not None:
         files.write_atomically(out, [program.encode("utf-8") if isinstance(program, str) else program])

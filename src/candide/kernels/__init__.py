@@ -3,11 +3,7 @@
 ``NAME`` is the implementation that runs; ``_numpy`` documents the loops.
 """
 
-from importlib import import_module
-from typing import Any
+from candide.kernels.threads import INFINITE, pad_columns
+from candide.kernels.threads import get_loop as __getattr__  # noqa: F401  (loaded when first used)
 
-
-def __getattr__(name: str) -> Any:
-    value = getattr(import_module("candide.kernels.choice"), name)
-    globals()[name] = value
-    return value
+__all__ = ["INFINITE", "pad_columns"]

@@ -14,6 +14,7 @@ from candide.kernels.cells import (  # noqa: F401  part of the same interface
     add_cells,
     cell_counts,
     cell_terms,
+    check_classes,
     held_out_cells,
     score_cells,
     take_cells,
@@ -31,8 +32,7 @@ def _chunks(n_rows: int):
 
 
 def _membership(y: Codes, w: Floats | None, n_classes: int) -> Floats:
-    if len(y) and (y.min() < 0 or y.max() >= n_classes):
-        raise IndexError("a class code lies outside the classes")
+    check_classes(y, n_classes)
     member = np.zeros((n_classes, len(y)))
     member[y, np.arange(len(y))] = 1.0 if w is None else w
     return member
@@ -42,31 +42,28 @@ def _ratio(a: NDArray, b: NDArray) -> Floats:
     return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b > 0)
 
 
-def merge_moments(n1, mean1, m21, n2, mean2, m22):
-    """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
-    n = n1 + n2
-    gap, share = np.where((n1 > 0) & (n2 > 0), mean2 - mean1, 0.0), _ratio(n2, n)
-    mean = np.where(n1 > 0, mean1 + gap * share, mean2)
-    return n, mean, m21 + m22 + gap * gap * share * n1
-
-
 def moments(X: NDArray, y: Codes, w: Floats | None, n_classes: int) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and centred sum of squares per (class, feature). Infinite input gives a non-finite result."""
-    shape = (n_classes, X.shape[1])
-    total = (np.zeros(shape), np.zeros(shape), np.zeros(shape))
+    n, mean, m2 = np.zeros((3, n_classes, X.shape[1]))
     with np.errstate(invalid="ignore", over="ignore"):
         for rows in _chunks(len(X)):
             x = X[rows].astype(np.float64)
             member = _membership(y[rows], None if w is None else w[rows], n_classes)
             present = ~np.isnan(x)
-            n = member @ present
-            mean = _ratio(_dot(member, np.where(present, x, 0.0)), n)
+            n_new = member @ present
+            mean_new = _ratio(_dot(member, np.where(present, x, 0.0)), n_new)
             # Second pass over residuals: the one-pass sum of squares fails when |mean| >> sd.
-            residual = np.where(present, x - mean[y[rows]], 0.0)
-            drift = _ratio(_dot(member, residual), n)
-            m2 = np.maximum(_dot(member, residual**2) - n * drift**2, 0.0)
-            total = merge_moments(*total, n, mean + drift, m2)
-    return total
+            residual = np.where(present, x - mean_new[y[rows]], 0.0)
+            drift = _ratio(_dot(member, residual), n_new)
+            mean_new += drift
+            m2_new = np.maximum(_dot(member, residual**2) - n_new * drift**2, 0.0)
+            # Chan, Golub and LeVeque (1979); the empty tally is the identity.
+            gap = np.where((n > 0) & (n_new > 0), mean_new - mean, 0.0)
+            fraction = _ratio(n_new, n + n_new)
+            m2 = m2 + m2_new + gap * gap * fraction * n
+            mean = np.where(n > 0, mean + gap * fraction, mean_new)
+            n = n + n_new
+    return n, mean, m2
 
 
 def _dot(member: Floats, x: Floats) -> Floats:
@@ -89,9 +86,9 @@ def code_range(codes: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def distinct(values: NDArray, most: int) -> tuple[Codes, NDArray[np.int32]] | None:
-    """The rows at which distinct objects stand first, and the place of each row's object among these.
+    """The first row of each distinct object, and the number of each row's object; None for more than ``most``.
 
-    Text is the same letter by letter, any other object if it is that object. None where there are more than ``most``.
+    Texts are equal letter by letter, other objects if they are identical.
     """
     known: dict[str | int, int] = {}
     keys = (value if type(value) is str else id(value) for value in values.tolist())
@@ -110,25 +107,23 @@ def interpolate(x: NDArray, knots: Floats, values: Floats, out: Floats) -> None:
     inside, ends = np.clip(x, knots[0], knots[-1]) * unit, np.append(knots, np.inf) * unit
     i = np.minimum(np.searchsorted(knots, x, side="right") - 1, len(knots) - 1).clip(0)
     # The fraction of the way first: a slope between tiny knots would be infinite.
-    share = (inside - ends[i]) / (ends[i + 1] - ends[i])
+    fraction = (inside - ends[i]) / (ends[i + 1] - ends[i])
     rise = np.diff(values, append=values[-1])
-    out[...] = np.where(np.isnan(x), 0.0, values[i] + rise[i] * share)
+    out[...] = np.where(np.isnan(x), 0.0, values[i] + rise[i] * fraction)
 
 
 def level_counts(codes: NDArray, y: Codes, w: Floats | None, n_classes: int, offsets: Codes) -> Floats:
     """Weight of each level per class, ragged: feature j owns columns ``offsets[j]:offsets[j+1]``."""
     counts = np.zeros((n_classes, offsets[-1]))
     sizes = np.diff(offsets)
-    if len(y) and (y.min() < 0 or y.max() >= n_classes):
-        raise IndexError("a class code lies outside the classes")
+    check_classes(y, n_classes)
     if len(codes) and (codes.max(axis=0) >= sizes).any():
         raise IndexError("a level code lies outside its feature's levels")
     for j in range(codes.shape[1]):
         seen = codes[:, j] >= 0
         flat = y[seen] * sizes[j] + codes[seen, j].astype(np.intp)
-        weight = None if w is None else w[seen]
-        own = np.bincount(flat, weight, n_classes * sizes[j])
-        counts[:, offsets[j] : offsets[j + 1]] = own.reshape(n_classes, sizes[j])
+        n = np.bincount(flat, None if w is None else w[seen], n_classes * sizes[j])
+        counts[:, offsets[j] : offsets[j + 1]] = n.reshape(n_classes, sizes[j])
     return counts
 
 
@@ -150,21 +145,25 @@ def dense_sums(X: NDArray, y: Codes, w: Floats | None, n_classes: int, threshold
 
 def csr_sums(data, indices, indptr, y, w, n_classes: int, n_features: int, threshold: float = np.nan):
     """Weighted sum per (class, feature) of CSR rows, and the smallest value (at most 0; NaN if one is not finite)."""
-    if len(y) and (y.min() < 0 or y.max() >= n_classes):
-        raise IndexError("a class code lies outside the classes")
-    stored = slice(indptr[0], indptr[-1])
-    value, column = data[stored].astype(np.float64), indices[stored].astype(np.intp)
-    if len(column) and (column.min() < 0 or column.max() >= n_features):
-        raise IndexError("a column index lies outside the features")
+    check_classes(y, n_classes)
+    value, column, row = _stored_values(data, indices, indptr, n_features)
     low = value.min(initial=0.0) if np.isfinite(value).all() else np.nan
     if not np.isnan(threshold):
         value = (value > threshold).astype(np.float64)
-    row = np.repeat(np.arange(len(y)), np.diff(indptr))
     if w is not None:
         value = value * w[row]
     total = np.bincount(y[row] * n_features + column, value, n_classes * n_features)
     total = total.astype(np.float64, copy=False)  # for the bincount of nothing is of integers
     return total.reshape(n_classes, n_features), low
+
+
+def _stored_values(data, indices, indptr, n_features: int) -> tuple[Floats, Codes, Codes]:
+    """The stored values of CSR rows, with their columns and rows."""
+    stored = slice(indptr[0], indptr[-1])
+    column = indices[stored].astype(np.intp)
+    if len(column) and (column.min() < 0 or column.max() >= n_features):
+        raise IndexError("a column index lies outside the features")
+    return data[stored].astype(np.float64), column, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
 def add_gaussian(X: NDArray, mean: Floats, inv_sd: Floats, log_norm: Floats, out: Floats) -> int:
@@ -220,12 +219,11 @@ def add_levels(codes: NDArray, offsets: Codes, table: Floats, unseen: Floats, ou
 
     ``table`` is (levels, classes), ``unseen`` (features, classes); columns past the classes of ``out`` are padding.
     """
-    table, unseen = table[:, : out.shape[1]], unseen[:, : out.shape[1]]
+    k = out.shape[1]
     for j in range(codes.shape[1]):
-        code = codes[:, j]
-        lut = np.vstack([table[offsets[j] : offsets[j + 1]], unseen[j : j + 1], np.zeros((1, out.shape[1]))])
-        size = offsets[j + 1] - offsets[j]
-        out += lut[np.where(code < 0, size + 1, np.minimum(code, size)).astype(np.intp)]
+        code, size = codes[:, j], offsets[j + 1] - offsets[j]
+        lookup = np.vstack([table[offsets[j] : offsets[j + 1], :k], unseen[j : j + 1, :k], np.zeros((1, k))])
+        out += lookup[np.where(code < 0, size + 1, np.minimum(code, size)).astype(np.intp)]
     return int((codes < 0).sum())
 
 
@@ -252,15 +250,11 @@ def add_linear_csr(data, indices, indptr, weights: Floats, out: Floats, threshol
 
     Columns of the weights past the classes of ``out`` are padding.
     """
-    stored = slice(indptr[0], indptr[-1])
-    value, column = data[stored].astype(np.float64), indices[stored].astype(np.intp)
-    if len(column) and (column.min() < 0 or column.max() >= len(weights)):
-        raise IndexError("a column index lies outside the features")
+    value, column, row = _stored_values(data, indices, indptr, len(weights))
     if not np.isfinite(value).all():
         return INFINITE
     if not np.isnan(threshold):
         value = (value > threshold).astype(np.float64)
-    row = np.repeat(np.arange(len(out)), np.diff(indptr))
     keep = value != 0  # 0 * -inf = 0: an absent word contributes nothing
     value, column, row = value[keep], column[keep], row[keep]
     for c in range(out.shape[1]):
@@ -309,44 +303,41 @@ def first_largest(joint: Floats, otherwise: int, out: Codes) -> None:
 
 def word_scores(starts, term, x, own, table, y, weight: Floats, out: Floats) -> None:
     """out[d, c] += the sum over the words of a document of weight * x * their scores of a class."""
-    row, term, score = _token_scores(starts, term, own, table, y)
-    each = (weight[term] * x[_stored_slice(starts)])[:, None] * score
+    row, term, x, score = _token_scores(starts, term, x, own, table, y)
+    each = (weight[term] * x)[:, None] * score
     for c in range(out.shape[1]):
         out[:, c] += np.bincount(row, each[:, c], len(out))
 
 
 def word_slopes(starts, term, x, own, table, y, error: NDArray, out: Floats) -> None:
     """out[v] += the sum over documents of x * the score of the word for each class, times the error of that class."""
-    row, term, score = _token_scores(starts, term, own, table, y)
-    out += np.bincount(term, x[_stored_slice(starts)] * (error[row] * score).sum(axis=1), len(out))
+    row, term, x, score = _token_scores(starts, term, x, own, table, y)
+    out += np.bincount(term, x * (error[row] * score).sum(axis=1), len(out))
 
 
 def word_spreads(starts, term, x, own, table, y, often: Floats, share: NDArray, out: Floats) -> None:
     """out[v] += the sum over documents of often * x**2 * the variance, over the classes, of the score of the word."""
-    row, term, score = _token_scores(starts, term, own, table, y)
+    row, term, x, score = _token_scores(starts, term, x, own, table, y)
     mean = (share[row] * score).sum(axis=1)
     variance = np.maximum((share[row] * score**2).sum(axis=1) - mean**2, 0.0)
-    out += np.bincount(term, often[row] * x[_stored_slice(starts)].astype(np.float64) ** 2 * variance, len(out))
+    out += np.bincount(term, often[row] * x.astype(np.float64) ** 2 * variance, len(out))
 
 
 def word_groups(starts, term, x, own, table, y, group: Codes, out: Floats) -> None:
     """out[d, g, c] += the sum over the words of a document that are of group g of x * their scores of a class."""
-    row, term, score = _token_scores(starts, term, own, table, y)
-    np.add.at(out, (row, group[term]), x[_stored_slice(starts)].astype(np.float64)[:, None] * score)
+    row, term, x, score = _token_scores(starts, term, x, own, table, y)
+    np.add.at(out, (row, group[term]), x.astype(np.float64)[:, None] * score)
 
 
-def _stored_slice(starts: Codes) -> slice:
-    return slice(starts[0], starts[-1])
-
-
-def _token_scores(starts: Codes, term: NDArray, own: NDArray, table: NDArray, y: Codes) -> tuple[Codes, Codes, Floats]:
-    """The row and the term of every word, and its score for each class."""
+def _token_scores(starts: Codes, term: NDArray, x: NDArray, own: NDArray, table: NDArray, y: Codes):
+    """The row, the term and the count of every word, and its score for each class."""
     if len(starts) != len(y) + 1 or starts[0] < 0 or (np.diff(starts) < 0).any() or starts[-1] > len(term):
         raise ValueError("a word, a class or a document lies outside the tables")
-    row, term = np.repeat(np.arange(len(y)), np.diff(starts)), term[_stored_slice(starts)]
+    stored = slice(starts[0], starts[-1])
+    row, term = np.repeat(np.arange(len(y)), np.diff(starts)), term[stored]
     for codes, size in ((term, table.shape[0]), (y, table.shape[1])):
         if len(codes) and not (codes.min() >= 0 and codes.max() < size):
             raise ValueError("a word, a class or a document lies outside the tables")
     score = table[term].astype(np.float64)
-    score[np.arange(len(row)), y[row]] += own[_stored_slice(starts)]
-    return row, term, score
+    score[np.arange(len(row)), y[row]] += own[stored]
+    return row, term, x[stored], score

@@ -1,9 +1,10 @@
-"""Threads split rows; each part is worked without the GIL; the parts come back in order.
+"""How the loops run: those of which implementation, and on how many threads.
 
-The number of threads is ``CANDIDE_THREADS``, else the cores this process may use.
+``CANDIDE_KERNELS`` chooses the loops: ``avx2``, ``baseline`` (any processor), ``numpy`` (reference) or ``auto``. The
+last, the default, takes the first of them that is available. They are loaded when the first of them is used.
 
->>> map_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
-[10]
+Rows are divided among threads, each part is computed without the GIL, and the parts are returned in order. The number
+of threads is ``CANDIDE_THREADS``, else the number of cores this process may use.
 """
 
 import os
@@ -12,20 +13,75 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache, lru_cache
+from importlib import import_module
 from itertools import pairwise
 from threading import Lock
+from types import ModuleType
 from typing import Any, TypeVar
 
-from candide.errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from candide.errors import InputError, UnknownNameError
 
 T = TypeVar("T")
-_MIN_THREAD_WORK = 400_000  # work (rows x features x classes) below which a second thread costs more than it gives
-_forced_parts: tuple[int, list[int]] | None = None  # the parts to make of any work, and those made
+INFINITE = -1  # what a scoring kernel returns for an infinite value
+_SIMD_DOUBLES = 4  # doubles that the compiled loops process together
+_CACHE_LINE_DOUBLES = 8
+_CHOICES = ("auto", "avx2", "baseline", "numpy")
+_NAMES = """
+moments power_sums moments_of code_range distinct grid_codes interpolate level_counts dense_sums csr_sums
+add_gaussian add_student add_switch add_linear add_levels add_linear_csr cell_counts cell_terms held_out_cells
+score_cells Sets add_cells take_cells add_discriminant word_scores word_slopes word_spreads word_groups
+normalise posterior fill_rows first_largest
+"""  # _numpy.py has their signatures
+_MIN_THREAD_WORK = 400_000  # rows x features x classes below which a second thread costs more than it gains
+_forced_parts: tuple[int, list[int]] | None = None  # set in tests: the number of parts, and those made
+
+
+def get_loop(name: str) -> Any:
+    """Return a loop for ``candide.kernels``, which has them all from then on; ``NAME`` is their implementation."""
+    if name != "NAME" and name not in _NAMES.split():
+        raise AttributeError(f"module {__package__!r} has no attribute {name!r}")
+    chosen, loops = _choose(os.environ.get("CANDIDE_KERNELS", "auto"))
+    package = vars(import_module("candide.kernels"))
+    package.update({loop: getattr(loops, loop) for loop in _NAMES.split()}, NAME=chosen)
+    return package[name]
+
+
+def _choose(requested: str) -> tuple[str, ModuleType]:
+    if requested not in _CHOICES:
+        remedy = f"pass one of {', '.join(_CHOICES)}"
+        raise UnknownNameError(f"CANDIDE_KERNELS={requested!r}", value=requested, remedy=remedy)
+    for name in (requested,) if requested != "auto" else _CHOICES[1:]:
+        try:
+            return name, _load(name)
+        except ImportError:
+            if requested != "auto":
+                raise
+    raise AssertionError("the NumPy reference always imports")
+
+
+def _load(name: str) -> ModuleType:
+    # Checked first: merely importing code built for AVX2 may stop a processor that lacks it.
+    if name == "avx2" and not _load("baseline").cpu_has_avx2():
+        raise ImportError("this processor has no AVX2; set CANDIDE_KERNELS to baseline, numpy or auto")
+    return import_module(f"candide.kernels._{name}")
+
+
+def pad_columns(table: NDArray) -> NDArray[np.float64]:
+    """A table padded with zero columns, so that a row is read in whole SIMD lanes; scoring kernels skip them."""
+    n_rows, n_columns = table.shape
+    width = -(-n_columns // _SIMD_DOUBLES) * _SIMD_DOUBLES
+    memory = np.zeros(n_rows * width + _CACHE_LINE_DOUBLES)
+    start = -memory.ctypes.data % (8 * _CACHE_LINE_DOUBLES) // 8  # lanes that straddle two cache lines cost twice
+    out = memory[start : start + n_rows * width].reshape(n_rows, width)
+    out[:, :n_columns] = table
+    return out
 
 
 @cache
 def thread_count() -> int:
-    """How many threads are used."""
     setting = os.environ.get("CANDIDE_THREADS")
     if setting:
         if not setting.strip().isdecimal():
@@ -46,7 +102,7 @@ os.register_at_fork(after_in_child=_pool.cache_clear) if hasattr(os, "register_a
 
 
 def map_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, is_blas_bound: bool = False) -> list[T]:
-    """Apply ``work`` to slices that cover the rows, one a thread; ``cost`` is the work per row.
+    """Apply ``work`` to slices that cover the rows, one per thread; ``cost`` is the work per row.
 
     ``is_blas_bound``: BLAS is limited to one thread meanwhile, since nested threads compete.
     """
@@ -64,14 +120,7 @@ def map_rows(work: Callable[[slice], T], n_rows: int, *, cost: int, is_blas_boun
 
 @contextmanager
 def force_parts(parts: int) -> Iterator[list[int]]:
-    """Make so many parts of all work meanwhile, however small it is: no result may depend on it.
-
-    >>> with force_parts(3) as made:
-    ...     map_rows(lambda rows: rows.stop - rows.start, 10, cost=1)
-    [3, 3, 4]
-    >>> made
-    [3]
-    """
+    """Divide all work into this many parts, however small it is: no result may depend on it."""
     global _forced_parts
     before, _forced_parts = _forced_parts, (parts, [])
     try:
@@ -81,7 +130,7 @@ def force_parts(parts: int) -> Iterator[list[int]]:
 
 
 class _BlasLimit:
-    """The limit on the threads of BLAS, which is one for the process: the first user sets it, the last lifts it."""
+    """The limit on the threads of BLAS in this process: the first user sets it, the last lifts it."""
 
     lock = Lock()
     users = 0
@@ -90,10 +139,7 @@ class _BlasLimit:
 
 @lru_cache(1)
 def _libraries(modules: int) -> Any:
-    """The BLAS libraries of this process, once so many modules are imported: they come with these.
-
-    Finding them takes milliseconds, because the names of all loaded libraries are read.
-    """
+    """The BLAS libraries of this process, searched again when the number of imported modules changes."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
@@ -115,11 +161,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def map_ahead(work: Callable[[Any], T], items: Iterable[Any]) -> Iterator[T]:
-    """Apply ``work`` to items on threads, a few ahead of the reader of the results, which keep their order.
-
-    >>> list(map_ahead(len, ["a", "bcd", ""]))
-    [1, 3, 0]
-    """
+    """Apply ``work`` to items on threads, a few ahead of the reader of the results, which keep their order."""
     from concurrent.futures import Future, ThreadPoolExecutor
 
     # A pool of its own: the work may itself divide rows among the threads of the other.

@@ -1,16 +1,12 @@
 """Ranks: the rows in order of their log-odds, as a tally that adds.
 
 The area under the ROC curve is the proportion of pairs, a row of the class and a row of another, that are in the right
-order. Ties count half (Hanley and McNeil, 1982), and a pair weighs the product of the weights of its rows. Up to 2**20
-rows all are kept and the area is exact. Beyond, neighbouring log-odds share a bin in which all are tied, so that memory
-is bounded. The error is at most half the weight of the pairs within bins: it is known, and below 1e-6 for two classes.
+order. Ties count half (Hanley and McNeil, 1982); the weight of a pair is the product of the weights of its rows. Up to
+2**20 rows all are kept and the area is exact. Beyond, neighbouring log-odds share a bin in which all are tied, so that
+memory is bounded. The error is at most half the weight of the pairs within bins: below 1e-6 for two classes.
 
 Bins are dyadic intervals of floating-point numbers: of any two, one contains the other or they are disjoint. So tallies
 with different bins add, too.
-
->>> ranks = Ranks.from_log_odds(np.array([[0.3], [2.0], [-1.0], [0.3]]), np.array([1, 1, 0, 0]))
->>> ranks.areas().tolist(), ranks.area_errors().tolist(), (ranks + ranks).areas().tolist()
-([0.875], [0.0], [0.875])
 """
 
 from dataclasses import dataclass
@@ -19,8 +15,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-from candide.metrics.formulas import average_precision, roc_area
 
 Floats = NDArray[np.float64]
 SortKeys = NDArray[np.uint64]
@@ -55,14 +49,13 @@ class LogOddsBins(NamedTuple):
     class_weight: Floats
 
     def join_bins(self, max_bins: int) -> "LogOddsBins":
-        """At most ``max_bins`` bins."""
-        own = LogOddsBins(self.start.copy(), self.end.copy(), self.other_weight.copy(), self.class_weight.copy())
-        return _join_bins(own, max_bins) if len(self.start) > max_bins else self
+        return _join_bins(LogOddsBins._make(map(np.copy, self)), max_bins) if len(self.start) > max_bins else self
 
     def weights_within(self, wider: "LogOddsBins") -> tuple[Floats, Floats]:
         """Weights of others and of the class in wider bins, each of which contains some of these."""
         at, n = np.searchsorted(wider.start, self.start, side="right") - 1, len(wider.start)
-        return np.bincount(at, self.other_weight, n).astype(float), np.bincount(at, self.class_weight, n).astype(float)
+        other, own = (np.bincount(at, w, n).astype(float) for w in (self.other_weight, self.class_weight))
+        return other, own
 
 
 class RowChunk(NamedTuple):
@@ -96,30 +89,32 @@ class Ranks:
         return type(self)(self.chunks + other.chunks, bins, self.limits)._limit_size(self.n_curves)
 
     def __repr__(self) -> str:
-        return f"Ranks(areas={self.areas().tolist()}, errors={self.area_errors().tolist()})"
+        return f"Ranks(areas={self.areas.tolist()}, errors={self.area_errors.tolist()})"
 
     @property
     def n_curves(self) -> int:
         return len(self.bins) or self.chunks[0].log_odds.shape[1]
 
+    @property
     def areas(self) -> Floats:
         """(curve,) the area under each ROC curve; NaN where all rows are of the class, or none is."""
-        return self._areas[0]
+        return self._figures[0]
 
-    def average_precisions(self) -> Floats:
-        """(curve,) the area under each precision-recall curve; NaN where no row is of the class."""
-        curves = map(self.curve, range(self.n_curves))
-        return np.array([float(average_precision(bins.other_weight, bins.class_weight)) for bins in curves])
-
+    @property
     def area_errors(self) -> Floats:
         """(curve,) bound on the error of each area; 0 while all rows are kept."""
-        return self._areas[1]
+        return self._figures[1]
+
+    @property
+    def average_precisions(self) -> Floats:
+        """(curve,) the area under each precision-recall curve; NaN where no row is of the class."""
+        return self._figures[2]
 
     @cached_property
-    def _areas(self) -> tuple[Floats, Floats]:
+    def _figures(self) -> Floats:
         curves = [self.curve(c) for c in range(self.n_curves)]
-        areas = np.array([float(roc_area(bins.other_weight, bins.class_weight)) for bins in curves])
-        return areas, np.array([_area_error(bins) for bins in curves])
+        figures = [(roc_area(*bins[2:]), _area_error(bins), average_precision(*bins[2:])) for bins in curves]
+        return np.array(figures, float).T
 
     def curve(self, c: int) -> LogOddsBins:
         """All rows of a curve in bins; one for each value, unless they have been joined."""
@@ -138,7 +133,6 @@ class Ranks:
         return LogOddsBins(~end[::-1], ~start[::-1], own[::-1], other[::-1])
 
     def _limit_size(self, curves: int) -> Self:
-        """The same within the limits."""
         most, chunks, bins = self.limits.bins_per_curve(curves), self.chunks, self.bins
         if sum(len(chunk.y) for chunk in chunks) > self.limits.rows_per_curve(curves):
             chunks, bins = (), tuple(map(self.curve, range(curves)))
@@ -174,11 +168,6 @@ def _sort_key(x: Floats) -> SortKeys:
 
 
 def log_odds_from_keys(key: SortKeys) -> Floats:
-    """The log-odds of sort keys.
-
-    >>> log_odds_from_keys(_sort_key(np.array([-2.5, 0.0, 3.0]))).tolist()
-    [-2.5, 0.0, 3.0]
-    """
     return (key ^ np.where(key & _SIGN_BIT, _SIGN_BIT, _ALL_BITS)).view(np.float64)
 
 
@@ -226,6 +215,24 @@ def _area_error(bins: LogOddsBins) -> float:
     wide = bins.end > bins.start
     pairs = bins.other_weight.sum() * bins.class_weight.sum()
     return float(0.5 * bins.class_weight[wide] @ bins.other_weight[wide] / pairs) if pairs else 0.0
+
+
+def ratio(part: Floats, whole: Floats, default: float = 0.0) -> Floats:
+    """A part of a whole; ``default`` where there is nothing."""
+    return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, default), where=whole > 0)
+
+
+def roc_area(other_weight: Floats, class_weight: Floats) -> Floats:
+    """The area under the ROC curve, from the weights of a class and of others in ascending order of score."""
+    below = np.cumsum(other_weight, axis=-1) - other_weight
+    pairs = other_weight.sum(axis=-1) * class_weight.sum(axis=-1)
+    return ratio((class_weight * (below + 0.5 * other_weight)).sum(axis=-1), pairs, np.nan)
+
+
+def average_precision(other_weight: Floats, class_weight: Floats) -> Floats:
+    """The area under the precision-recall curve by steps: the mean precision at each row of the class."""
+    correct, rows = (np.cumsum(v[..., ::-1], axis=-1)[..., ::-1] for v in (class_weight, class_weight + other_weight))
+    return ratio((class_weight * ratio(correct, rows)).sum(axis=-1), class_weight.sum(axis=-1), np.nan)
 
 
 def true_class_ranks(log_posterior: Floats, y: NDArray[np.intp], true: Floats) -> NDArray[np.intp]:

@@ -1,13 +1,7 @@
-"""Curves over thresholds on the probability of a class, from the rows in order of their log-odds.
+"""Curves over thresholds on the probability of a class, tables of thresholds, and calibration in bins.
 
-Each is a record of plain arrays with the names of its axes. Points go from the highest threshold, at which no row is
+A curve is a record of plain arrays with the names of its axes. Points go from the highest threshold, at which no row is
 selected, to the lowest, at which all are. They are exact while rows are kept one by one, and those of bins beyond.
-
->>> from candide.metrics.auc import Ranks
->>> bins = Ranks.from_log_odds(np.array([[0.3], [2.0], [-1.0], [0.5]]), np.array([1, 1, 0, 0])).curve(0)
->>> curve = roc_curve(bins, "yes")
->>> curve.x.tolist(), curve.y.tolist(), curve.threshold.round(2).tolist()
-([0.0, 0.0, 0.5, 0.5, 1.0], [0.0, 0.5, 0.5, 1.0, 1.0], [inf, 0.88, 0.62, 0.57, 0.27])
 """
 
 from collections.abc import Sequence
@@ -15,25 +9,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from candide.metrics.auc import Floats, LogOddsBins, log_odds_from_keys
-from candide.metrics.calibration import Calibration
-from candide.metrics.formulas import ratio
+from candide.metrics.auc import Floats, LogOddsBins, log_odds_from_keys, ratio
 
 MAX_POINTS = 201  # of a curve that is drawn
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 _TOP_FRACTION = 0.1  # of the rows, the most probable ones, whose lift is reported
+_Z_95 = 1.959964  # standard normal quantile of two-sided 95 %
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A line of points for one class.
-
-    >>> ramp = np.linspace(0, 1, 1001)
-    >>> curve = Curve("gain", "yes", ("fraction of rows", "fraction of the class"), ramp, ramp, 1 - ramp)
-    >>> len(curve.thin(11).x), curve.thin(11).x.max().item()
-    (11, 1.0)
-    """
+    """A line of points for one class."""
 
     name: str  # "roc", "precision_recall", "gain", "lift", "calibration", "coverage"
     label: Any  # the class; None for all
@@ -59,12 +47,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The metrics of selecting the rows whose probability of a class is at least a threshold.
-
-    >>> make_threshold("yes", 0.5, class_weight=8, other_weight=2, total_class_weight=10, total_other_weight=90)
-    Threshold(label='yes', threshold=0.5, flagged=0.1, precision=0.8, recall=0.8, f1=0.8, \
-false_positive_rate=0.022222222222222223)
-    """
+    """The metrics of selecting the rows whose probability of a class is at least a threshold."""
 
     label: Any
     threshold: float
@@ -76,7 +59,6 @@ false_positive_rate=0.022222222222222223)
 
 
 def predicted_probability(bins: LogOddsBins) -> Floats:
-    """p(class | x) of each bin."""
     from scipy.special import expit
 
     return expit(log_odds_from_keys(bins.start))
@@ -88,43 +70,30 @@ def cumulative_weights(bins: LogOddsBins) -> tuple[Floats, Floats, Floats]:
     return own, other, np.concatenate([[np.inf], predicted_probability(bins)[::-1]])
 
 
-def roc_curve(bins: LogOddsBins, label: Any = None) -> Curve:
-    """True positive rate against false positive rate (Swets, 1988)."""
+def class_curves(bins: LogOddsBins, label: Any = None) -> dict[str, Curve]:
+    """The curves of a class: ROC (Swets, 1988), precision against recall, gain, lift, and calibration.
+
+    Gain is the fraction of the class that is among the most probable rows; lift is the proportion of the class among
+    these, relative to that among all rows; calibration is the observed frequency in ten bins of predicted probability.
+    """
     own, other, at = cumulative_weights(bins)
-    axes = "false positive rate", "true positive rate"
-    return Curve("roc", label, axes, ratio(other, other[-1:], np.nan), ratio(own, own[-1:], np.nan), at)
-
-
-def precision_recall_curve(bins: LogOddsBins, label: Any = None) -> Curve:
-    """Precision against recall; the precision is 1 where no row is selected."""
-    own, other, at = cumulative_weights(bins)
-    precision = ratio(own, own + other, 1.0)
-    return Curve("precision_recall", label, ("recall", "precision"), ratio(own, own[-1:], np.nan), precision, at)
-
-
-def gain_curve(bins: LogOddsBins, label: Any = None) -> Curve:
-    """The fraction of the rows of the class that are among the most probable rows."""
-    own, other, at = cumulative_weights(bins)
+    recall, false_positive_rate = ratio(own, own[-1:], np.nan), ratio(other, other[-1:], np.nan)
     rows = ratio(own + other, (own + other)[-1:], np.nan)
-    return Curve("gain", label, ("fraction of rows", "fraction of the class"), rows, ratio(own, own[-1:], np.nan), at)
-
-
-def lift_curve(bins: LogOddsBins, label: Any = None) -> Curve:
-    """The proportion of the class among the most probable rows, relative to that among all rows."""
-    gain = gain_curve(bins, label)
-    lift = ratio(gain.y, gain.x, np.nan)
+    lift = ratio(recall, rows, np.nan)
     if len(lift) > 1:
         lift[0] = lift[1]  # of the first rows
-    return replace(gain, name="lift", axes=("fraction of rows", "lift"), y=lift)
-
-
-def calibration_curve(ranked: LogOddsBins, label: Any = None, bins: int = 10) -> Curve:
-    """Observed frequency against predicted probability, in bins of equal width."""
-    weight = ranked.class_weight + ranked.other_weight
-    proportion = ratio(ranked.class_weight, weight)
-    found = Calibration.from_probabilities(predicted_probability(ranked), proportion, bins, weight)
-    x, y, lower_edges = found.mean_predicted, found.observed_frequency, found.edges[found.bin_index]
-    return Curve("calibration", label, ("predicted", "observed"), x, y, lower_edges, found.n)
+    weight = bins.class_weight + bins.other_weight
+    proportion = ratio(bins.class_weight, weight)
+    binned = Calibration.from_probabilities(predicted_probability(bins), proportion, weight=weight)
+    x, y, lower_edges = binned.mean_predicted, binned.observed_frequency, binned.edges[binned.bin_index]
+    curves = (
+        Curve("roc", label, ("false positive rate", "true positive rate"), false_positive_rate, recall, at),
+        Curve("precision_recall", label, ("recall", "precision"), recall, ratio(own, own + other, 1.0), at),
+        Curve("gain", label, ("fraction of rows", "fraction of the class"), rows, recall, at),
+        Curve("lift", label, ("fraction of rows", "lift"), rows, lift, at),
+        Curve("calibration", label, ("predicted", "observed"), x, y, lower_edges, binned.n),
+    )
+    return {curve.name: curve for curve in curves}
 
 
 def coverage_curve(bins: LogOddsBins) -> Curve:
@@ -135,6 +104,16 @@ def coverage_curve(bins: LogOddsBins) -> Curve:
     return Curve("coverage", None, axes, ratio(rows, rows[-1:], np.nan), ratio(own, rows, np.nan), at)
 
 
+def lift_at_fraction(bins: LogOddsBins, rows: float = _TOP_FRACTION) -> float:
+    """The lift of a fraction of the rows, interpolated between tied rows."""
+    own, other, _ = cumulative_weights(bins)
+    x = ratio(own + other, (own + other)[-1:], np.nan)
+    return float(np.interp(rows, x, ratio(own, own[-1:], np.nan)) / rows)
+
+
+# Thresholds
+
+
 def find_threshold(bins: LogOddsBins, *, precision: float | None = None, recall: float | None = None) -> float:
     """The log-odds threshold: the lowest with this precision, or the highest with this recall; NaN if there is none.
 
@@ -142,32 +121,15 @@ def find_threshold(bins: LogOddsBins, *, precision: float | None = None, recall:
     """
     own, other, _ = cumulative_weights(bins)
     if precision is not None:
-        good = np.flatnonzero(ratio(own, own + other, -1.0) >= precision)
-        i = int(good[-1]) if len(good) else 0
+        good = np.flatnonzero(ratio(own, own + other, -1.0) >= precision)[::-1]
     else:
         good = np.flatnonzero(ratio(own, own[-1:], -1.0) >= (recall or 0.0))
-        i = int(good[0]) if len(good) else 0
-    if not len(good):
-        return float("nan")
-    known = log_odds_from_keys(bins.start)[::-1]  # from the highest
-    if i == 0:
-        return float("inf")
+    if not len(good) or not good[0]:
+        return float("inf" if len(good) else "nan")
+    i, known = int(good[0]), log_odds_from_keys(bins.start)[::-1]  # from the highest
     below = known[i] if i < len(known) else -np.inf
     last = known[i - 1]
     return float(last - 1.0 if np.isneginf(below) and np.isfinite(last) else below + (last - below) / 2)
-
-
-def all_curves(bins: LogOddsBins, label: Any = None, max_points: int | None = MAX_POINTS) -> list[Curve]:
-    """The curves of a class."""
-    makers = roc_curve, precision_recall_curve, gain_curve, lift_curve, calibration_curve
-    curves = [make(bins, label) for make in makers]
-    return curves if max_points is None else [curve.thin(max_points) for curve in curves]
-
-
-def lift_at_fraction(bins: LogOddsBins, rows: float = _TOP_FRACTION) -> float:
-    """The lift of a fraction of the rows, interpolated between tied rows."""
-    gain = gain_curve(bins)
-    return float(np.interp(rows, gain.x, gain.y) / rows)
 
 
 def threshold_table(bins: LogOddsBins, label: Any = None, levels: Sequence[float] = THRESHOLDS) -> list[Threshold]:
@@ -176,32 +138,92 @@ def threshold_table(bins: LogOddsBins, label: Any = None, levels: Sequence[float
 
     own, other, _ = cumulative_weights(bins)
     known = log_odds_from_keys(bins.start)
-    found = len(known) - np.searchsorted(known, logit(np.asarray(levels, float)))
-    return [
-        make_threshold(label, p, own[i], other[i], own[-1], other[-1])
-        for p, i in zip(levels, found.tolist(), strict=True)
-    ]
+    selected = (len(known) - np.searchsorted(known, logit(np.asarray(levels, float)))).tolist()
+    pairs = zip(levels, selected, strict=True)
+    return [make_threshold(label, p, own[i], other[i], own[-1], other[-1]) for p, i in pairs]
 
 
 def make_threshold(
-    label: Any,
-    threshold: float,
-    class_weight: float,
-    other_weight: float,
-    total_class_weight: float,
-    total_other_weight: float,
+    label: Any, threshold: float, own: float, other: float, total_own: float, total_other: float
 ) -> Threshold:
-    """The metrics of a threshold, from the selected and the total weights."""
+    """The metrics of a threshold, from the selected and the total weights of the class and of others."""
 
     def part(a: float, b: float) -> float:
         return float(a / b) if b > 0 else float("nan")
 
-    return Threshold(
-        label,
-        float(threshold),
-        part(class_weight + other_weight, total_class_weight + total_other_weight),
-        part(class_weight, class_weight + other_weight),
-        part(class_weight, total_class_weight),
-        part(2 * class_weight, class_weight + other_weight + total_class_weight),
-        part(other_weight, total_other_weight),
-    )
+    selected, total = own + other, total_own + total_other
+    f1, false_positive_rate = part(2 * own, selected + total_own), part(other, total_other)
+    precision, recall = part(own, selected), part(own, total_own)
+    return Threshold(label, float(threshold), part(selected, total), precision, recall, f1, false_positive_rate)
+
+
+# Predicted against observed
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Mean prediction, observed frequency and rows of the bins of predicted probability that are not empty."""
+
+    mean_predicted: NDArray
+    observed_frequency: NDArray
+    n: NDArray
+    edges: NDArray  # of all bins
+    bin_index: NDArray  # which of them each entry is
+
+    @classmethod
+    def from_probabilities(
+        cls, p: NDArray, truth: NDArray, bins: int = 10, weight: NDArray | None = None
+    ) -> "Calibration":
+        """From probabilities and outcomes, or proportions of outcomes; ``n`` is in weights where given."""
+        edges = np.linspace(0.0, 1.0, bins + 1)
+        at = np.searchsorted(edges[1:-1], p)
+        n = np.bincount(at, weight, minlength=bins)
+        w = 1.0 if weight is None else weight
+        used = np.flatnonzero(n)
+        predicted, observed = (np.bincount(at, w * v, bins)[used] / n[used] for v in (p, truth.astype(float)))
+        return cls(predicted, observed, n[used], edges, used)
+
+    @property
+    def row_fraction(self) -> NDArray:
+        return self.n / self.n.sum()
+
+    def confidence_limits(self) -> tuple[NDArray, NDArray]:
+        """95 % limits of the observed frequency (Wilson, 1927)."""
+        z2, n, p = _Z_95**2, self.n, self.observed_frequency
+        centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+        half = np.sqrt(z2 * p * (1 - p) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
+        return np.minimum(centre - half, p), np.maximum(centre + half, p)
+
+
+def predicted_and_observed(posterior: NDArray, codes: NDArray, c: int | None = None) -> tuple[NDArray, NDArray]:
+    """(row,) the probability of class ``c`` and whether it is the true one, without rows whose code is below 0.
+
+    The default is the second of two classes, or the most probable of several.
+    """
+    posterior, codes = posterior[codes >= 0], codes[codes >= 0]
+    c = assessed_class(posterior.shape[1], c)
+    if c is None:
+        return posterior.max(axis=1), posterior.argmax(axis=1) == codes
+    return posterior[:, c], codes == c
+
+
+def assessed_class(n_classes: int, c: int | None = None) -> int | None:
+    """The class whose probability is assessed; None for the most probable of each row."""
+    return 1 if c is None and n_classes == 2 else c
+
+
+def log_odds_of_class(joint: NDArray, c: int) -> NDArray:
+    """(row,) log p(c | x) / p(not c | x), of log p(x, class) (row, class); 0 where no class is possible."""
+    others = np.delete(joint, c, axis=1)
+    top = others.max(axis=1)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = joint[:, c] - (shift + np.log(np.exp(others - shift[:, None]).sum(axis=1)))
+    return np.where(np.isnan(odds), 0.0, odds)
+
+
+def confusion_matrix(true: NDArray, predicted: NDArray, n_classes: int) -> NDArray[np.intp]:
+    """(true class, predicted class) numbers of rows; those without a class are left out."""
+    known = true >= 0
+    cells = np.bincount(true[known] * n_classes + predicted[known], minlength=n_classes * n_classes)
+    return cells.reshape(n_classes, n_classes)

@@ -1,16 +1,8 @@
-"""Scores: how good posteriors are, as a tally of its own. Scores of parts add, so batches and folds are one case.
+"""Scores: how good posteriors are, as a tally of its own. Scores of parts add, so batches and folds are one case."""
 
->>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
->>> y = np.array([0, 1, 1, 1])
->>> scores = Scores.from_log_posterior(log_posterior, y)
->>> halves = Scores.from_log_posterior(log_posterior[:2], y[:2]) + Scores.from_log_posterior(log_posterior[2:], y[2:])
->>> scores.accuracy, round(scores.log_loss, 4), halves.accuracy, round(halves.log_loss, 4)
-(0.75, 0.6456, 0.75, 0.6456)
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +10,17 @@ from numpy.typing import NDArray
 from candide import formatting
 from candide.errors import InputError, unknown_name_error
 from candide.metrics import curves as curve_points
-from candide.metrics.auc import Ranks, log_odds, true_class_ranks
-from candide.metrics.bootstrap import N_DRAWS, BootstrapSample, Intervals, metric_intervals
-from candide.metrics.calibration import Calibration
-from candide.metrics.curves import Curve, Threshold
+from candide.metrics.auc import Floats, Ranks, average_precision, log_odds, roc_area, true_class_ranks
+from candide.metrics.curves import Calibration, Curve, Threshold
 from candide.metrics.formulas import (
     CLASS_METRICS,
     METRICS,
+    N_DRAWS,
+    BootstrapSample,
     ClassCounts,
-    Floats,
+    Intervals,
     average,
-    average_precision,
-    headline_titles,
-    metric_title,
-    roc_area,
+    metric_intervals,
 )
 from candide.model.policy import DecisionRule
 
@@ -54,8 +43,24 @@ class ClassScore:
     lift: float  # among the tenth of the rows where it is most probable
 
 
+class MetricAttributes:
+    """The metrics, for type checkers: ``Scores`` computes an attribute when it is read."""
+
+    accuracy: float
+    balanced_accuracy: float
+    precision: float
+    f1: float
+    matthews: float
+    log_loss: float
+    brier: float
+    auc: float
+    weighted_auc: float
+    average_precision: float
+    calibration_error: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores:
+class Scores(MetricAttributes):
     """What every metric needs of posteriors and true classes: counts, sums and ranks, which add.
 
     Every metric of ``METRICS`` is an attribute.
@@ -76,6 +81,12 @@ class Scores:
     calibration_error                 0.4333
     >>> scores.n, scores.auc_error, scores.class_weights.tolist(), scores.coverage, round(scores.mean_cost, 3)
     (3.0, 0.0, [1.0, 2.0], 1.0, 0.333)
+    >>> [(c.label, c.precision, c.recall, round(c.f1, 2)) for c in scores.class_scores(["no", "yes"])]
+    [('no', 0.5, 1.0, 0.67), ('yes', 1.0, 0.5, 0.67)]
+    >>> [scores.average("precision", method) for method in ("macro", "micro", "weighted")], scores.top_k_accuracy(2)
+    ([0.75, 0.6666666666666666, 0.8333333333333334], 1.0)
+    >>> [(t.threshold, t.precision, t.recall) for t in scores.thresholds(levels=[0.15, 0.65])]
+    [(0.15, 1.0, 1.0), (0.65, nan, 0.0)]
     """
 
     confusion: Floats  # (true class, predicted class) weight
@@ -87,7 +98,7 @@ class Scores:
     sample: BootstrapSample  # some of the rows, to draw from
     correctness_ranks: Ranks  # rows by log-odds of their most probable class, and whether it is right
     abstained: Floats  # (classes,) weight of the rows without a decision, by their class
-    sum_cost: Floats  # () sum of the costs of decisions; by default 1 where one is wrong
+    sum_cost: float  # sum of the costs of decisions; by default 1 where one is wrong
 
     @classmethod
     def from_log_posterior(
@@ -125,16 +136,18 @@ class Scores:
             sample=BootstrapSample.from_rows(y, predicted, loss, squared_error, weight, odds),
             correctness_ranks=Ranks.from_log_odds(top_odds[:, None], is_correct.astype(np.intp), weight),
             abstained=np.bincount(y[predicted < 0], w[predicted < 0], k).astype(float),
-            sum_cost=np.asarray((w * (predicted != y if rule is None else rule.cost(y, predicted))).sum()),
+            sum_cost=float((w * (predicted != y if rule is None else rule.cost(y, predicted))).sum()),
         )
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def __getattr__(self, name: str) -> float:
-        if name not in METRICS:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return float(METRICS[name].compute(self))
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float:
+            if name not in METRICS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return float(METRICS[name].compute(self))
 
     def metrics(self) -> dict[str, float]:
         """Every metric by its name."""
@@ -142,13 +155,11 @@ class Scores:
 
     @property
     def areas(self) -> Floats:
-        """(curve,) areas under the ROC curves of the classes, or of the second of two."""
-        return self.ranks.areas()
+        return self.ranks.areas
 
     @property
     def average_precisions(self) -> Floats:
-        """(curve,) areas under the precision-recall curves."""
-        return self.ranks.average_precisions()
+        return self.ranks.average_precisions
 
     @property
     def curve_weights(self) -> Floats:
@@ -157,22 +168,19 @@ class Scores:
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are two classes."""
         return len(self.confusion) == 2
 
     def __str__(self) -> str:
         rows = self._metric_rows("_")
         width = max(len(name) for name, _ in rows)
-        return "\n".join([self._title, *(f"{name:{width}}  {value}" for name, value in rows)])
+        lines = [f"{name:{width}}  {value}" for name, value in rows]
+        return "\n".join([f"Scores of {formatting.format_count(self.n)}", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return formatting.render_html_table(self._title, [["metric", "value"], *self._metric_rows()])
-
-    @property
-    def _title(self) -> str:
-        return f"Scores of {formatting.format_count(self.n)}"
+        title = f"Scores of {formatting.format_count(self.n)}"
+        return formatting.render_html_table(title, [["metric", "value"], *self._metric_rows()])
 
     def _metric_rows(self, space: str = " ") -> list[list[str]]:
         """Every metric as printed; scores do not know the names of classes."""
@@ -187,13 +195,7 @@ class Scores:
 
     @property
     def coverage(self) -> float:
-        """Proportion of the rows with a decision.
-
-        >>> rule = DecisionRule(abstain_below=0.8)
-        >>> scores = Scores.from_log_posterior(np.log([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), rule=rule)
-        >>> scores.coverage, scores.mean_cost, scores.accuracy
-        (0.5, 0.0, 1.0)
-        """
+        """Proportion of the rows with a decision."""
         return float(self.confusion.sum() / self.n)
 
     @property
@@ -218,47 +220,31 @@ class Scores:
         Beyond, it is below 1e-6 for two classes, and below 5e-7 times the number of classes for more. The difference
         itself is some thousand times smaller.
         """
-        return float(self.ranks.area_errors().mean())
+        return float(self.ranks.area_errors.mean())
 
     def average(self, name: str, method: str = "macro") -> float:
         """Precision, recall or F1 averaged over classes: "macro" (equally), "weighted" (by their rows) or "micro".
 
         As in scikit-learn the precision of a class that is never predicted is 0, and a class that neither occurs nor is
         predicted does not count.
-
-        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
-        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
-        >>> [scores.average("precision", method) for method in ("macro", "micro", "weighted")]
-        [0.75, 0.75, 0.875]
         """
         if name not in CLASS_METRICS:
             raise unknown_name_error("metric", name, CLASS_METRICS)
         return float(average(CLASS_METRICS[name](self.class_counts), self.class_counts, method))
 
     def class_scores(self, labels: Sequence[Any] | None = None) -> list[ClassScore]:
-        """Each class against the others: precision, recall, F1, AUC, average precision, lift.
-
-        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
-        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
-        >>> [(c.label, c.precision, round(c.recall, 2), c.f1) for c in scores.class_scores(["no", "yes"])]
-        [('no', 0.5, 1.0, 0.6666666666666666), ('yes', 1.0, 0.67, 0.8)]
-        """
+        """Each class against the others: precision, recall, F1, AUC, average precision, lift."""
         counts, class_scores = self.class_counts, []
         columns = [counts.true, counts.predicted, *(metric(counts) for metric in CLASS_METRICS.values())]
         for c, label in enumerate(self._labels(labels)):
             bins = self.ranks.class_curve(c)
-            curves = [float(of(bins.other_weight, bins.class_weight)) for of in (roc_area, average_precision)]
-            values = [float(column[c]) for column in columns]
-            figures: list[Any] = [*values, *curves, curve_points.lift_at_fraction(bins)]
-            class_scores.append(ClassScore(label, *figures))
+            areas = [float(area(bins.other_weight, bins.class_weight)) for area in (roc_area, average_precision)]
+            lift, values = curve_points.lift_at_fraction(bins), [float(column[c]) for column in columns]
+            class_scores.append(ClassScore(label, *values, *areas, lift))  # type: ignore[call-arg]
         return class_scores
 
     def top_k_accuracy(self, k: int) -> float:
-        """Proportion of rows whose true class is among the ``k`` most probable; of equals the first class comes first.
-
-        >>> Scores.from_log_posterior(np.log([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]), np.array([1, 2])).top_k_accuracy(2)
-        0.5
-        """
+        """Proportion of rows whose true class is among the ``k`` most probable; of equals the first comes first."""
         if not (isinstance(k, int | np.integer) and k >= 1):
             what = f"top: {k!r} is not a valid number of classes"
             raise InputError(what, value=k, remedy="pass a whole number, at least 1")
@@ -274,19 +260,13 @@ class Scores:
         """ROC, precision-recall, gain, lift and calibration curves of each class, or of the second of two."""
         names, k = self._labels(labels), len(self.confusion)
         codes = ((1,) if k == 2 else range(k)) if classes is None else classes
-        each = [curve_points.all_curves(self.ranks.class_curve(c), names[c], max_points) for c in codes]
-        return [curve for group in each for curve in group]
+        each = [curve_points.class_curves(self.ranks.class_curve(c), names[c]).values() for c in codes]
+        return [curve if max_points is None else curve.thin(max_points) for group in each for curve in group]
 
     def thresholds(
         self, labels: Sequence[Any] | None = None, levels: Sequence[float] = curve_points.THRESHOLDS, *, c: int = -1
     ) -> list[Threshold]:
-        """Precision, recall and more at thresholds on the probability of a class, by default the last.
-
-        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
-        >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
-        >>> [(t.threshold, t.precision, round(t.recall, 2)) for t in scores.thresholds(levels=[0.15, 0.65])]
-        [(0.15, 1.0, 1.0), (0.65, 1.0, 0.33)]
-        """
+        """Precision, recall and more at thresholds on the probability of a class, by default the last."""
         names = self._labels(labels)
         return curve_points.threshold_table(self.ranks.class_curve(c % len(names)), names[c], levels)
 
@@ -297,23 +277,12 @@ class Scores:
         calibration error has no interval: draws are always worse calibrated than the rows they are drawn from. A metric
         whose bias exceeds its variation, such as the average precision of many classes with few rows, has none either:
         nan.
-
-        >>> log_posterior, y = np.log(np.tile([0.2, 0.8], (100, 1))), (np.arange(100) < 80).astype(int)
-        >>> low, high = Scores.from_log_posterior(log_posterior, y).intervals()["accuracy"]
-        >>> round(low, 1), round(high, 1)
-        (0.7, 0.9)
         """
         with np.errstate(invalid="ignore"):
             return metric_intervals(self, self.sample.draw_deviations(draws, seed), level)
 
     def coverage_curve(self, max_points: int | None = None) -> Curve:
-        """Accuracy among the rows with the most confident predictions, from none to all of them.
-
-        >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
-        >>> curve = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1])).coverage_curve()
-        >>> curve.x.tolist(), curve.y.round(2).tolist(), curve.threshold.round(2).tolist()
-        ([0.25, 0.5, 0.75, 1.0], [1.0, 0.5, 0.67, 0.75], [0.9, 0.8, 0.7, 0.6])
-        """
+        """Accuracy among the rows with the most confident predictions, from none to all of them."""
         curve = curve_points.coverage_curve(self.correctness_ranks.curve(0))
         return curve if max_points is None else curve.thin(max_points)
 
@@ -329,34 +298,35 @@ class Scores:
 
 
 def fold_statistics(folds: list[Scores]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of each metric over the folds in which it is defined.
-
-    >>> folds = [Scores.from_log_posterior(np.log([[0.9, 0.1], [0.4, 0.6]]), np.array(y)) for y in ([0, 1], [0, 0])]
-    >>> mean, deviation = fold_statistics(folds)["accuracy"]
-    >>> mean, round(deviation, 3)
-    (0.75, 0.354)
-    """
-    each = [fold.metrics() for fold in folds]
-    table = {name: np.array([metrics[name] for metrics in each]) for name in METRICS}
-    return {name: _mean_and_deviation(values[~np.isnan(values)]) for name, values in table.items()}
-
-
-def _mean_and_deviation(values: Floats) -> tuple[float, float]:
-    if not len(values):
-        return float("nan"), float("nan")
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    """Mean and standard deviation of each metric over the folds in which it is defined."""
+    each, statistics = [fold.metrics() for fold in folds], dict[str, tuple[float, float]]()
+    for name in METRICS:
+        values = np.array([metrics[name] for metrics in each])
+        values = values[~np.isnan(values)]
+        deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        statistics[name] = (float(values.mean()), deviation) if len(values) else (float("nan"), float("nan"))
+    return statistics
 
 
 def score_class_prior(scores: Scores, proportions: Floats, rule: DecisionRule | None = None) -> Scores:
-    """The scores of the class prior on the same rows: the baseline.
-
-    >>> log_posterior = np.log([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.3, 0.7]])
-    >>> scores = Scores.from_log_posterior(log_posterior, np.array([0, 1, 1, 1]))
-    >>> baseline = score_class_prior(scores, np.array([0.25, 0.75]))
-    >>> baseline.accuracy, round(baseline.log_loss, 4), baseline.auc
-    (0.75, 0.5623, 0.5)
-    """
+    """The scores of the class prior on the same rows: the baseline."""
     weight = scores.class_weights
     used = np.flatnonzero(weight)
     with np.errstate(divide="ignore"):  # a class that was counted, and forgotten
         return Scores.from_log_posterior(np.tile(np.log(proportions), (len(used), 1)), used, weight[used], rule)
+
+
+def headline_titles(labels: Sequence[object]) -> dict[str, str]:
+    """What metrics are of: the second of two classes, or the macro average of several."""
+    if len(labels) < 2:
+        return {}
+    title = formatting.format_label(labels[1]) if len(labels) == 2 else "macro"
+    return {n: title for n, m in METRICS.items() if m.averages == "class" or (m.averages and len(labels) > 2)}
+
+
+def metric_title(name: str, subject: Mapping[str, str], space: str = " ") -> str:
+    """The name of a metric as printed, with what it is of; in Python's records with ``_`` for a space."""
+    title = name.replace("_", space)
+    if name not in subject:
+        return title
+    return f"{'PR-AUC' if title == 'average precision' else title} ({subject[name]})"  # a table has 80 columns

@@ -1,1 +1,1 @@
-"""Model: plan, census, settings, and the model they make."""
+"""Model: plan, counts, settings, and the fitted model."""

@@ -6,14 +6,6 @@ Logistic calibration (Platt, 1999) multiplies the log-probabilities by one numbe
 
 which weights and intercepts can absorb: the model stays a sum of terms. Isotonic calibration (Zadrozny and Elkan, 2002)
 fits a non-decreasing curve of the log-odds of each class; it needs many rows.
-
->>> rng = np.random.default_rng(0)
->>> truth = rng.normal(0, 1.5, 2000)  # log-odds
->>> y = (rng.random(2000) < 1 / (1 + np.exp(-truth))).astype(int)
->>> overconfident = np.stack([-np.logaddexp(0, 3 * truth), -np.logaddexp(0, -3 * truth)], axis=1)
->>> calibrator = fit_logistic(overconfident, y)
->>> round(calibrator.scale, 1), calibrator.bias.round(1).tolist()
-(0.3, [0.0, 0.0])
 """
 
 from collections.abc import Callable
@@ -37,7 +29,6 @@ class LogisticCalibrator:
     bias: Floats  # (class)
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        """(row, class) calibrated log p(class | x)."""
         joint = self.scale * log_posterior + self.bias
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
@@ -81,7 +72,6 @@ class IsotonicCalibrator:
     observed_frequencies: tuple[Floats, ...]
 
     def __call__(self, log_posterior: Floats) -> Floats:
-        """(row, class) calibrated log p(class | x), linear in the log-odds between the points."""
         odds = _log_odds(log_posterior)
         curves = enumerate(zip(self.log_odds, self.observed_frequencies, strict=True))
         true = np.column_stack([np.interp(odds[:, c], known, np.log(p / (1.0 - p))) for c, (known, p) in curves])
@@ -99,10 +89,6 @@ def fit_isotonic(log_posterior: Floats, y: Codes, weight: Floats | None = None) 
     """The non-decreasing curves nearest to the observed classes, through the middle of each step.
 
     Half a row is added either way to the rows of a step, so that no probability is 0 or 1.
-
-    >>> log_p = np.log([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.2, 0.8]])
-    >>> np.exp(fit_isotonic(log_p, np.array([0, 0, 1, 1]))(log_p)).round(2).tolist()
-    [[0.83, 0.17], [0.76, 0.24], [0.21, 0.79], [0.17, 0.83]]
     """
     from scipy.optimize import isotonic_regression
 

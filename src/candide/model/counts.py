@@ -2,21 +2,6 @@
 
 Counts add: label sets and levels are united first, so that parts with different classes or categories add up to the
 whole. Removed rows leave no trace: a class or level of which nothing is left is dropped, unless it was declared.
-
->>> from candide.engines import arrays
->>> from candide.model.plan import make_plan
->>> from candide.data.table import Table
->>> def count(rows, y):
-...     table = Table.from_data(rows)
-...     return arrays.count_table(table, y, plan=make_plan(table).with_levels(table))
->>> a = count({"shape": ["square", "round"]}, ["+", "+"])
->>> b = count({"shape": ["star", "square"]}, ["-", "+"])
->>> whole = a + b
->>> whole.labels.values, whole.class_weight.tolist(), whole.plan.parts[0].levels[0].values
-(('+', '-'), [3.0, 1.0], ('round', 'square', 'star'))
->>> rest = whole - b
->>> rest.labels.values, rest.class_weight.tolist(), rest.plan.parts[0].levels[0].values
-(('+',), [2.0], ('round', 'square'))
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from candide import events, formatting
-from candide.data import value_matching
 from candide.data.blocks import Codes, Floats
 from candide.data.labels import Labels
 from candide.data.table import Name
@@ -60,6 +44,16 @@ class ModelCounts:
         return f"<ModelCounts of {rows}, {columns} and {formatting.format_count(len(self.labels), 'class', 'classes')}>"
 
     @property
+    def parts(self) -> list[tuple[PlanPart, Any]]:
+        return list(zip(self.plan.parts, self.tallies, strict=True))
+
+    def with_parts(
+        self, parts: Sequence[tuple[PlanPart, Tally]], columns: tuple[Name, ...] | None = None
+    ) -> "ModelCounts":
+        plan = Plan(self.plan.columns if columns is None else columns, tuple(part for part, _ in parts))
+        return replace(self, plan=plan, tallies=tuple(tally for _, tally in parts))
+
+    @property
     def class_tally(self) -> LevelTally:
         """The class weights as a tally: the class prior is a Categorical event model of ``y``."""
         return LevelTally(self.class_weight[None, :], np.array([0, len(self.labels)], np.intp))
@@ -72,7 +66,7 @@ class ModelCounts:
 
     def check_range(self) -> "ModelCounts":
         """Return these counts; raise an InputError where a sum is too large to be merged or written to a file."""
-        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+        for part, tally in self.parts:
             if (cell := tally.find_too_large()) is not None:
                 column, _ = _describe_cell(tally, cell[1], part)
                 what = f"class {self.labels.values[cell[0]]!r}: sums of its values exceed {MAX_SUM:g}"
@@ -86,20 +80,26 @@ class ModelCounts:
         many = [part.columns[j] for limit, part, j in sized if limit and (part.encodings[j].n_levels or 0) > limit]
         return _convert_to_numbers(self, many) if many else self
 
-    def __sub__(self, part: "ModelCounts") -> "ModelCounts":
+    def __sub__(self, other: "ModelCounts") -> "ModelCounts":
         """Remove rows counted earlier, which must be included; drop classes and levels of which nothing is left."""
-        for label, w in zip(part.labels.values, part.class_weight, strict=True):
-            if w > 0 and value_matching.find_code(label, self.labels) is None:
+        for label, w in zip(other.labels.values, other.class_weight, strict=True):
+            if w > 0 and self.labels.find_code(label) is None:
                 raise NotCountedError(f"class {label!r} was never counted, so no row of it can be removed", value=label)
-        mine, theirs = align_counts(self, part)
+        mine, theirs = align_counts(self, other)
         if theirs.n_rows > mine.n_rows:
             raise NotCountedError(f"cannot remove {theirs.n_rows} rows from {mine.n_rows}")
-        tallies = tuple(
-            _subtract_tally(a, b, mine.labels, plan_part)
-            for a, b, plan_part in zip(mine.tallies, theirs.tallies, mine.plan.parts, strict=True)
-        )
+        pairs = zip(mine.parts, theirs.tallies, strict=True)
+        tallies = tuple(_subtract_tally(a, b, mine.labels, of) for (of, a), b in pairs)
         weight = _subtract_tally(mine.class_tally, theirs.class_tally, mine.labels, None).counts[0]
-        _check_missing_values(mine, weight, tallies)
+        for part, tally in zip(mine.plan.parts, tallies, strict=True):
+            n: Floats = getattr(tally, "n", np.empty(0))  # (class, column), if columns are counted separately
+            if part.event.is_joint or part.block_kind == "documents" or n.shape != (len(weight), len(part.columns)):
+                continue
+            over = n > (weight + 1e-9 * mine.class_weight)[:, None]
+            if over.any():  # else more values than rows would remain
+                c, j = np.argwhere(over)[0]
+                what = f"class {mine.labels.values[c]!r}: more missing values are removed than were counted"
+                raise NotCountedError(what, column=part.columns[j])
         return replace(mine, class_weight=weight, tallies=tallies, n_rows=mine.n_rows - theirs.n_rows).prune()
 
     def prune(self) -> "ModelCounts":
@@ -107,22 +107,20 @@ class ModelCounts:
 
         A level that was counted in one part stays in all: a pair of columns need not contain all levels of each.
         """
-        counted = list(zip(self.plan.parts, self.tallies, strict=True))
         seen: dict[Any, Any] = {}  # of each encoded column, which levels were seen
-        for part, tally in counted:
+        for part, tally in self.parts:
             levels = tally.seen_levels() if part.coded_columns else ()
             for column, mask in zip(part.coded_columns, levels, strict=True):
                 seen[column] = mask | seen.get(column, False)
-        pruned = [part.prune(tally, [seen[column] for column in part.coded_columns]) for part, tally in counted]
-        plan, tallies = Plan(self.plan.columns, tuple(part for part, _ in pruned)), tuple(tally for _, tally in pruned)
+        parts = [part.prune(tally, [seen[column] for column in part.coded_columns]) for part, tally in self.parts]
         is_seen = self.class_weight > 0
         labels, stays = self.labels.retain(is_seen), np.flatnonzero(self.labels.retained_mask(is_seen))
         if len(stays) < len(is_seen):
-            tallies = tuple(tally.select_classes(stays) for tally in tallies)
-        return ModelCounts(plan, labels, self.class_weight[stays], tallies, self.n_rows)
+            parts = [(part, tally.select_classes(stays)) for part, tally in parts]
+        return replace(self.with_parts(parts), labels=labels, class_weight=self.class_weight[stays])
 
     def declare_classes(self) -> "ModelCounts":
-        """Return the counts with all classes declared, so that they stay whatever is removed."""
+        """Return the counts with classes that stay whatever is removed."""
         return replace(self, labels=self.labels.declare())
 
     def scale(self, factor: float | Floats) -> "ModelCounts":
@@ -136,43 +134,36 @@ class ModelCounts:
 
     def select_columns(self, names: Collection[Name]) -> "ModelCounts":
         """Return the counts of some columns; columns that are modelled jointly stay together."""
-        selected, parts, tallies = set(names), [], []
-        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+        selected, parts = set(names), []
+        for part, tally in self.parts:
             at = [j for j, name in enumerate(part.columns) if name in selected]
-            if at:
-                whole = len(at) == len(part.columns)
-                parts.append(part if whole else part.select_features(at))
-                tallies.append(tally if whole else tally.select_features(np.array(at, np.intp)))
-        plan = Plan(tuple(name for name in self.plan.columns if name in selected), tuple(parts))
-        return replace(self, plan=plan, tallies=tuple(tallies))
+            if len(at) == len(part.columns):
+                parts.append((part, tally))
+            elif at:
+                parts.append((part.select_features(at), tally.select_features(np.array(at, np.intp))))
+        return self.with_parts(parts, tuple(name for name in self.plan.columns if name in selected))
 
     def first_parts(self, n: int) -> "ModelCounts":
-        """Return the counts of the first parts of the plan, which hold all of its columns."""
-        return replace(self, plan=Plan(self.plan.columns, self.plan.parts[:n]), tallies=self.tallies[:n])
+        return self.with_parts(self.parts[:n])
 
     def select_density_parts(self) -> "ModelCounts":
-        """Return the counts of the parts that have a density."""
         plan, at = self.plan.select_density_parts()
         return replace(self, plan=plan, tallies=tuple(self.tallies[i] for i in at))
 
     def resolve_events(self) -> "ModelCounts":
         """Return the counts under the event models that they determine, for event models that depend on the counts."""
-        parts, tallies = list[PlanPart](), list[Tally]()
-        for part, tally in zip(self.plan.parts, self.tallies, strict=True):
+        parts = list[tuple[PlanPart, Tally]]()
+        for part, tally in self.parts:
             try:
                 resolved = part.event.settle_columns(tally, part.encodings)
             except InputError as error:  # an event model names a column by its index
                 error.column = None if error.column is None else part.columns[error.column]
                 raise
-            for event, at, encodings, part_tally in [] if resolved is None else resolved:
-                parts.append(PlanPart(event, tuple(part.columns[j] for j in at), encodings))
-                tallies.append(part_tally)
             if resolved is None:
-                parts.append(part)
-                tallies.append(tally)
-        if tuple(parts) == self.plan.parts:
-            return self
-        return replace(self, plan=Plan(self.plan.columns, tuple(parts)), tallies=tuple(tallies))
+                parts.append((part, tally))
+            for event, at, encodings, part_tally in resolved or ():
+                parts.append((PlanPart(event, tuple(part.columns[j] for j in at), encodings), part_tally))
+        return self if tuple(part for part, _ in parts) == self.plan.parts else self.with_parts(parts)
 
     def match_labels(self, other: "ModelCounts") -> "ModelCounts":
         """Return the counts with labels and levels written as in other counts, where they mean the same."""
@@ -182,11 +173,11 @@ class ModelCounts:
         for part, known in zip(self.plan.parts, other.plan.parts, strict=True):
             if len(part.levels) != len(known.levels):
                 return self
-            matched = [value_matching.match_labels(*pair) for pair in zip(part.levels, known.levels, strict=True)]
+            matched = [own.match_labels(levels) for levels, own in zip(part.levels, known.levels, strict=True)]
             is_new = any(levels is not mine for (levels, _), mine in zip(matched, part.levels, strict=False))
             moves.append(tuple(CodeMapping(to, len(levels)) for levels, to in matched) if is_new else ())
             parts.append(part.with_labels(levels for levels, _ in matched) if is_new else part)
-        labels, to = value_matching.match_labels(self.labels, other.labels)
+        labels, to = other.labels.match_labels(self.labels)
         if labels is self.labels and not any(moves):
             return self
         return self._remap(Plan(self.plan.columns, tuple(parts)), labels, to, moves)
@@ -230,58 +221,37 @@ def _describe_cell(tally: Tally, cell: int, part: PlanPart) -> tuple[Any, str]:
     return names if len(names) > 1 else names[0], of
 
 
-def _check_missing_values(whole: ModelCounts, weight: Floats, tallies: Sequence[Tally]) -> None:
-    """Reject the removal of more missing values of a column than were counted: more values than rows would be left."""
-    slack = 1e-9 * whole.class_weight
-    for part, tally in zip(whole.plan.parts, tallies, strict=True):
-        n: Floats = getattr(tally, "n", np.empty(0))  # (class, column), if columns are counted separately
-        if part.event.is_joint or part.block_kind == "documents" or n.shape != (len(weight), len(part.columns)):
-            continue
-        over = n > (weight + slack)[:, None]
-        if over.any():
-            c, j = np.argwhere(over)[0]
-            what = f"class {whole.labels.values[c]!r}: more missing values are removed than were counted"
-            raise NotCountedError(what, column=part.columns[j])
-
-
 def align_counts(a: ModelCounts, b: ModelCounts) -> tuple[ModelCounts, ModelCounts]:
     """Return both counts on the united labels and levels."""
     if a.labels == b.labels and a.plan == b.plan:
         return a, b
-    a, b = _unify_number_columns(a, b)
+    events_of = [{name: part.event for part in x.plan.parts for name in part.columns} for x in (a, b)]
+    both = {events.Gaussian(), events.Whole()}  # numbers in one, whole numbers in the other: numbers in both
+    if numbers := {name for name, event in events_of[0].items() if {event, events_of[1].get(name)} == both}:
+        a, b = _convert_to_numbers(a, numbers), _convert_to_numbers(b, numbers)
     labels, a_classes, b_classes = a.labels.union(b.labels)
     plan, a_growth, b_growth = a.plan.union(b.plan)
     return a._remap(plan, labels, a_classes, a_growth), b._remap(plan, labels, b_classes, b_growth)
 
 
-def _unify_number_columns(a: ModelCounts, b: ModelCounts) -> tuple[ModelCounts, ModelCounts]:
-    """Return both counts, with columns as numbers that one of them counts as numbers and the other as whole numbers."""
-    mine, theirs = ({name: part.event for part in x.plan.parts for name in part.columns} for x in (a, b))
-    names = {name for name, event in mine.items() if {event, theirs.get(name)} == {events.Gaussian(), events.Whole()}}
-    return (_convert_to_numbers(a, names), _convert_to_numbers(b, names)) if names else (a, b)
-
-
 def _convert_to_numbers(counts: ModelCounts, names: Collection[Name]) -> ModelCounts:
     """Return the counts with some columns of whole numbers among the Gaussian ones."""
-    numbers, converted = events.Gaussian(), dict[Name, Tally]()
-    parts, tallies = list[PlanPart](), list[Tally]()
-    for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
+    numbers, converted, parts = events.Gaussian(), dict[Name, Tally](), list[tuple[PlanPart, Tally]]()
+    for part, tally in counts.parts:
         moved = {j for j, name in enumerate(part.columns) if part.event == numbers or name in names}
         for j in moved:
             moments = part.event.moments_from_levels(tally, part.encodings, [j])
             converted[part.columns[j]] = tally.select_features(np.array([j])) if moments is None else moments
         rest = [j for j in range(len(part.columns)) if j not in moved]
-        if rest:
-            parts.append(part.select_features(rest) if moved else part)
-            tallies.append(tally.select_features(np.array(rest)) if moved else tally)
+        if not moved:
+            parts.append((part, tally))
+        elif rest:
+            parts.append((part.select_features(rest), tally.select_features(np.array(rest))))
     columns = tuple(name for name in counts.plan.columns if name in converted)
     state = {key: [converted[name].arrays()[key] for name in columns] for key in converted[columns[0]].arrays()}
-    parts.append(PlanPart(numbers, columns))
-    whole = {key: np.concatenate(arrays, axis=1) for key, arrays in state.items()}
-    tallies.append(Moments.from_arrays(whole, parts[-1].spec))
-    order = sorted(range(len(parts)), key=lambda i: counts.plan.columns.index(parts[i].columns[0]))  # as in a plan
-    plan = Plan(counts.plan.columns, tuple(parts[i] for i in order))
-    return replace(counts, plan=plan, tallies=tuple(tallies[i] for i in order))
+    part, whole = PlanPart(numbers, columns), {key: np.concatenate(a, axis=1) for key, a in state.items()}
+    parts.append((part, Moments.from_arrays(whole, part.spec)))
+    return counts.with_parts(sorted(parts, key=lambda pair: counts.plan.columns.index(pair[0].columns[0])))
 
 
 def join_counts(a: ModelCounts, b: ModelCounts, plan: Plan) -> ModelCounts:
@@ -289,8 +259,5 @@ def join_counts(a: ModelCounts, b: ModelCounts, plan: Plan) -> ModelCounts:
     labels, a_classes, b_classes = a.labels.union(b.labels)
     a = a._remap(a.plan, labels, a_classes, [()] * len(a.tallies))
     b = b._remap(b.plan, labels, b_classes, [()] * len(b.tallies))
-    pairs = [*zip(a.plan.parts, a.tallies, strict=True), *zip(b.plan.parts, b.tallies, strict=True)]
     index = {(part.columns, part.event): i for i, part in enumerate(plan.parts)}  # a column may be in several parts
-    pairs.sort(key=lambda pair: index[pair[0].columns, pair[0].event])
-    parts, tallies = zip(*pairs, strict=True)
-    return ModelCounts(Plan(plan.columns, parts), labels, a.class_weight, tallies, a.n_rows)
+    return a.with_parts(sorted(a.parts + b.parts, key=lambda p: index[p[0].columns, p[0].event]), plan.columns)

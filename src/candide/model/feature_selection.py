@@ -1,9 +1,4 @@
-"""Select columns by their evidence for a dependence on the class, from the counts alone.
-
->>> from candide.demo import garden
->>> choose_columns(garden(), 2), check_select("evidence")
-(('height_cm', 'leaf_mm'), 'evidence')
-"""
+"""Select columns by their evidence for a dependence on the class, from the counts alone."""
 
 from numbers import Integral
 from typing import Any
@@ -26,7 +21,7 @@ def rank_columns_by_evidence(counts: ModelCounts, priors: Any = None) -> list[tu
     Columns that are modelled jointly have that of their group.
     """
     entropy = class_entropy(counts)
-    return [(name, min(nats, entropy)) for name, nats in _evidence_per_row(counts, priors)]
+    return [(name, min(evidence, entropy)) for name, evidence in _evidence_per_row(counts, priors)]
 
 
 def overstated_columns(counts: ModelCounts, priors: Any = None) -> list[Name]:
@@ -34,13 +29,9 @@ def overstated_columns(counts: ModelCounts, priors: Any = None) -> list[Name]:
 
     The excess shows how badly one distribution describes the rows of all classes; if probabilities are poor, the event
     model may not fit the rows of one class either.
-
-    >>> from candide.demo import garden
-    >>> overstated_columns(garden()), round(class_entropy(garden()), 3)
-    (['leaf_mm'], 1.099)
     """
     entropy = class_entropy(counts)
-    return [name for name, nats in _evidence_per_row(counts, priors) if nats > entropy]
+    return [name for name, evidence in _evidence_per_row(counts, priors) if evidence > entropy]
 
 
 def class_entropy(counts: ModelCounts) -> float:
@@ -51,22 +42,12 @@ def class_entropy(counts: ModelCounts) -> float:
 
 def _evidence_per_row(counts: ModelCounts, priors: Any) -> list[tuple[Name, float]]:
     rows, evidence = total_weight(counts), list[tuple[Name, float]]()
-    for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
-        nats = None if part.is_joint_term else evidence_gain(part, tally, priors)
-        if nats is not None:
-            each = np.broadcast_to(nats / rows, len(part.columns)).tolist()
+    for part, tally in counts.parts:
+        gain = None if part.is_joint_term else evidence_gain(part, tally, priors)
+        if gain is not None:
+            each = np.broadcast_to(gain / rows, len(part.columns)).tolist()
             evidence += zip(part.columns, each, strict=True)
     return sorted(evidence, key=lambda pair: -pair[1])
-
-
-def check_select(select: Any) -> int | str | None:
-    """Return a number of columns, "evidence" or None; raise an error for anything else."""
-    if select is None or (isinstance(select, str) and select == EVIDENCE):
-        return select
-    if isinstance(select, Integral) and not isinstance(select, bool) and int(select) >= 1:
-        return int(select)
-    remedy = "pass a number of columns >= 1, 'evidence' for those with positive evidence, or None"
-    raise InputError(f"select: not a valid value: {select!r}", value=select, remedy=remedy)
 
 
 def choose_columns(counts: ModelCounts, select: int | str | None, priors: Any = None) -> tuple[Name, ...]:
@@ -75,28 +56,28 @@ def choose_columns(counts: ModelCounts, select: int | str | None, priors: Any = 
     If no column has positive evidence, the first in rank is selected. Ties go to the first column. Columns that are
     modelled jointly are selected together and count as one.
     """
-    select, plan = check_select(select), counts.plan
+    plan = counts.plan
     if select is None:
         return plan.columns
-    units, nats = list[Any](), list[Floats]()
-    for part, tally in zip(plan.parts, counts.tallies, strict=True):
-        saved = evidence_gain(part, tally, priors)
-        if saved is None:
+    by_evidence = isinstance(select, str) and select == EVIDENCE
+    is_whole = isinstance(select, Integral) and not isinstance(select, bool)
+    if not by_evidence and not (is_whole and int(select) >= 1):
+        remedy = "pass a number of columns >= 1, 'evidence' for those with positive evidence, or None"
+        raise InputError(f"select: not a valid value: {select!r}", value=select, remedy=remedy)
+    units, gains = list[tuple[Name, ...]](), list[Floats]()
+    for part, tally in counts.parts:
+        gain = evidence_gain(part, tally, priors)
+        if gain is None:
             names = ", ".join(repr(name) for name in part.columns[:5]) + (", ..." if len(part.columns) > 5 else "")
             what = f"select: the columns {names} have no evidence under {part.event}, and cannot be ranked"
             remedy = "give them another event model or a proper prior, drop them, or leave select out"
             raise InputError(what, column=part.columns, remedy=remedy)
-        units += scoring_units(part)
-        nats.append(saved)
-    evidence = np.concatenate(nats)
-    first = np.arange(len(units))
-    if len(plan.parts) > 1:  # else the units are in the order of the columns
-        index = {name: i for i, name in enumerate(plan.columns)}
-        first = np.array([index[unit[0] if isinstance(unit, tuple) else unit] for unit in units])
-    order = np.lexsort((first, -evidence))
-    n = max(1, int((evidence > 0).sum())) if select == EVIDENCE else int(select)
-    best = [units[i] for i in order[:n].tolist()]
-    used = {name for unit in best for name in (unit if isinstance(unit, tuple) else (unit,))}
+        units += [part.columns] if part.event.is_joint else [(name,) for name in part.columns]
+        gains.append(gain)
+    evidence, index = np.concatenate(gains), {name: i for i, name in enumerate(plan.columns)}
+    order = np.lexsort((np.array([index[unit[0]] for unit in units]), -evidence))
+    n = max(1, int((evidence > 0).sum())) if by_evidence else int(select)
+    used = {name for i in order[:n].tolist() for name in units[i]}
     return tuple(name for name in plan.columns if name in used)
 
 
@@ -107,8 +88,8 @@ def evidence_gain(part: PlanPart, tally: Any, priors: Any) -> Floats | None:
     """
     for prior in dict.fromkeys([prior_for(part.event, priors), None]):
         try:
-            saved = part.event.evidence(tally, prior).sum(axis=0) - part.event.evidence(tally.pool(), prior)[0]
-            return saved.sum(keepdims=True) if part.event.is_joint else saved
+            gain = part.event.evidence(tally, prior).sum(axis=0) - part.event.evidence(tally.pool(), prior)[0]
+            return gain.sum(keepdims=True) if part.event.is_joint else gain
         except InputError:
             continue
     return None

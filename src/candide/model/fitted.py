@@ -2,26 +2,12 @@
 
 The model is estimated from the counts at first use. A fitted model may also hold its parameters alone: it predicts the
 same, and what needs counts raises an error.
-
->>> from candide.demo import garden
->>> fitted = FittedModel(garden())
->>> table = Table.from_data(
-...     {"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["sand"], "scented": ["yes"]}
-... )
->>> fitted.classify(table).tolist(), fitted.posterior(table).round(3).tolist()
-(['thyme'], [[0.0, 0.0, 1.0]])
->>> fitted.with_settings(class_prior="uniform").settings.class_prior
-'uniform'
->>> (fitted + fitted.scale(0.5)).counts.class_weight.tolist()
-[150.0, 150.0, 150.0]
->>> fitted.without_counts().posterior(table).tolist() == fitted.posterior(table).tolist()
-True
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +16,15 @@ from candide import formatting
 from candide.data.blocks import Codes, Floats
 from candide.data.labels import Labels
 from candide.data.table import Name, Table
-from candide.data.temporal import in_time
+from candide.data.text_columns import days_to_temporal, parse_text_columns, replace_missing_markers
 from candide.data.text_formats import TextFormat
-from candide.data.text_values import parse_text_columns, replace_missing_markers
 from candide.errors import InputError
 from candide.model.counts import ModelCounts
 from candide.model.input_columns import format_suggestion, similar_names
-from candide.model.model import Model, apply_model, class_log_prior, estimate_model
+from candide.model.model import Model, TermWeights, apply_model, class_log_prior, estimate_model
 from candide.model.plan import Plan
 from candide.model.policy import DecisionRule, Policy, PolicyLike, make_policy, parse_class_proportions
 from candide.model.settings import Settings
-
-if TYPE_CHECKING:
-    from candide.model.term_weights import TermWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +61,20 @@ class FittedModel:
     provenance: Mapping[str, str] = field(default_factory=dict)
     estimator: EstimatorRecord | None = None  # None: a NaiveBayes
     parameters: Parameters | None = None
-    text_formats: Mapping[str, TextFormat] = field(
-        default_factory=dict
-    )  # of numbers and dates in text columns, if not plain
+    text_formats: Mapping[str, TextFormat] = field(default_factory=dict)  # of text columns of numbers and dates
     na: tuple[str, ...] = ()  # markers of missing values
     dates: frozenset[str] = frozenset()  # numeric columns that hold days since 1970
     times: frozenset[str] = frozenset()  # numeric columns that hold times of day or durations, in days
-    term_weights: "TermWeights | None" = None  # None: every term has weight 1
+    term_weights: TermWeights | None = None  # None: every term has weight 1
     policy: Policy | None = None  # None: predict the most probable class
 
     def __repr__(self) -> str:
+        name = "FittedModel" if self.target is None else f"FittedModel of {self.target!r}"
         if self.stored_counts is None:
-            return f"<FittedModel of {self.target!r}, without counts>"
+            return f"<{name}, without counts>"
         weights = self.term_weights and self.term_weights.training_summary(self.stored_counts.n_rows)
         counts = repr(self.stored_counts).removeprefix("<ModelCounts of ").removesuffix(">")
-        return f"<FittedModel of {self.target!r}, {counts}{f', {weights}' if weights else ''}>"
+        return f"<{name}, {counts}{f', {weights}' if weights else ''}>"
 
     def __post_init__(self) -> None:
         if self.stored_counts is not None and self.settings.has_class_proportions:
@@ -102,6 +83,11 @@ class FittedModel:
     @property
     def has_counts(self) -> bool:
         return self.stored_counts is not None
+
+    @property
+    def _counted_plan(self) -> Plan:
+        """The plan of every column, if there are counts."""
+        return self.plan if self.stored_counts is None else self.stored_counts.plan
 
     @property
     def counts(self) -> ModelCounts:
@@ -118,7 +104,6 @@ class FittedModel:
 
     @cached_property
     def selected_counts(self) -> ModelCounts:
-        """The counts of the columns that the settings select."""
         if self.settings.select is None:
             return self.resolved_counts
         from candide.model.feature_selection import choose_columns
@@ -137,9 +122,8 @@ class FittedModel:
     @cached_property
     def model(self) -> Model:
         """The model that predicts: with the class prior of the policy, if it has one."""
-        if self.policy is None or not self.policy.has_shifted_prior:
+        if self.policy is None or self.policy.class_prior is None or not self.policy.has_shifted_prior:
             return self.unadjusted_model
-        assert self.policy.class_prior is not None
         new, old = parse_class_proportions(self.policy.class_prior, self.labels), self.base_proportions
         with np.errstate(divide="ignore"):
             return self.unadjusted_model.shift_prior(np.where(old > 0, np.log(new) - np.log(old), 0.0))
@@ -191,7 +175,6 @@ class FittedModel:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows counted, if known."""
         return self.counts.n_rows if self.parameters is None else self.parameters.n_rows
 
     @cached_property
@@ -224,34 +207,32 @@ class FittedModel:
         return Model.classify if rule is None else lambda model, blocks: rule(model.log_posterior(blocks))
 
     def posterior(self, rows: Any) -> NDArray:
-        """Return p(class | x), (row, class)."""
         return self.apply(Model.posterior, rows)
 
     def apply(self, method: Any, rows: Any) -> NDArray:
         """Apply a method of the model to rows that have the columns of the plan."""
         table, plan = self.parse_table(Table.from_data(rows)), self.plan
         names = set(table.names)
-        for name in plan.columns:
-            if name not in names:
-                raise missing_column_error(name, plan)
+        if absent := [name for name in plan.columns if name not in names]:
+            raise missing_column_error(absent[0], plan)
         return apply_model(method, self.model, [part.columns for part in plan.parts], plan.blocks(table))
 
     def parse_table(self, table: Table) -> Table:
         """Return a table with text parsed as in the training rows: numbers, dates and missing values."""
-        columns, kinds = (self.plan if self.stored_counts is None else self.stored_counts.plan).columns, self.temporal
-        dates, times = ([name for name, kind in kinds.items() if kind == each] for each in ("date", "time"))
-        return parse_text_columns(replace_missing_markers(table, columns, self.na), self.text_formats, dates, times)
+        table = replace_missing_markers(table, self._counted_plan.columns, self.na)
+        dates, times = ([name for name, kind in self.temporal.items() if kind == each] for each in ("date", "time"))
+        return parse_text_columns(table, self.text_formats, dates, times)
 
     def in_types(self, name: Name, values: NDArray) -> NDArray:
         """Return the values of a date or time column as such; other values as they are."""
         kind = self.temporal.get(name)
-        return values if kind is None else in_time(np.asarray(values, np.float64), kind)
+        return values if kind is None else days_to_temporal(np.asarray(values, np.float64), kind)
 
     @cached_property
     def temporal(self) -> dict[Name, str]:
         """Columns that are counted as days: "date", or "time" for times of day and durations."""
-        plan = self.plan if self.stored_counts is None else self.stored_counts.plan
-        pairs = (pair for part in plan.parts for pair in zip(part.columns, part.encodings, strict=True))
+        parts = self._counted_plan.parts
+        pairs = (pair for part in parts for pair in zip(part.columns, part.encodings, strict=True))
         numeric = {name for name, encoding in pairs if not encoding.is_read_as_text}
         kinds = {**dict.fromkeys(self.times, "time"), **dict.fromkeys(self.dates, "date")}
         return {name: kind for name, kind in kinds.items() if name in numeric}
@@ -261,16 +242,13 @@ class FittedModel:
         return replace(self.with_counts(self.counts), settings=self.settings.with_settings(**settings), estimator=None)
 
     def with_counts(self, counts: ModelCounts) -> "FittedModel":
-        """Return the model with other counts."""
         weights = self.term_weights and self.term_weights.with_labels(self.labels, counts.labels)
         return replace(self, stored_counts=counts, parameters=None, term_weights=weights)
 
     def without_counts(self) -> "FittedModel":
-        """Return the model with its parameters alone."""
         return replace(self, stored_counts=None, parameters=Parameters(self.plan, self.labels, self.unadjusted_model))
 
     def add_counts(self, other: ModelCounts) -> "FittedModel":
-        """Add rows that were counted by the same plan."""
         mine, other = _drop_unshared_character_parts(self, other)
         return mine.with_counts(mine.counts + other.match_labels(mine.counts))
 
@@ -295,7 +273,6 @@ class FittedModel:
         return self.subtract_counts(part.counts)
 
     def scale(self, factor: float) -> "FittedModel":
-        """Return the model in which every row counts ``factor`` times."""
         return self.with_counts(self.counts.scale(factor))
 
 
@@ -313,7 +290,6 @@ def _drop_unshared_character_parts(fitted: FittedModel, other: ModelCounts) -> t
 
 
 def labels_from_codes(classes: NDArray, codes: Codes) -> NDArray:
-    """Return classes by their codes, None for codes below 0."""
     if not len(codes) or codes.min() >= 0:
         return classes[codes]
     labels = classes.astype(object)[codes]
@@ -322,7 +298,6 @@ def labels_from_codes(classes: NDArray, codes: Codes) -> NDArray:
 
 
 def missing_column_error(name: Name, plan: Plan, given_columns: Sequence[Name] = ()) -> InputError:
-    """Return the error for rows that lack a column of the model."""
     similar = similar_names([str(name)], [str(given) for given in given_columns if given not in plan.columns])
     remedy = format_suggestion(similar) or f"the model was fitted on {formatting.format_list(plan.columns)}"
     return InputError("missing", column=name, remedy=remedy)

@@ -4,11 +4,6 @@ Columns are matched by name, in any order. A column that the rows lack is missin
 that have none of the model's columns are an error. Other columns are ignored, with a warning if the name is similar to
 one of the model's; the server, whose clients see no source file, warns of all of them. A column in which every value is
 an unseen level is probably written differently.
-
->>> compare_columns("rows.csv", ["Age", "job"], ("age", "job"))[0].remedy
-"did you mean 'Age' for 'age'?"
->>> [str(note) for note in compare_columns("rows.csv", ["age", "job", "Job"], ("age", "job"))]
-["rows.csv: column 'Job' is ignored; the model reads 'job'"]
 """
 
 import re
@@ -53,8 +48,8 @@ def compare_columns(
     similar = similar_names(absent, unknown)
     hint = format_suggestion(similar)
     if absent and len(absent) == len(read):
-        there = formatting.format_list(list(given))
-        what = f"{where} has none of the model's columns {formatting.format_list(absent)}; it has {there}"
+        present = formatting.format_list(list(given))
+        what = f"{where} has none of the model's columns {formatting.format_list(absent)}; it has {present}"
         raise InputError(what, value=absent, remedy=hint)
     notes = []
     if absent:
@@ -72,11 +67,7 @@ def compare_columns(
 
 
 def unread_columns(where: str, columns: Iterable[Any], known: Iterable[Any]) -> list[Note]:
-    """Return a warning on the columns that a model does not read, with similar names that it does.
-
-    >>> str(unread_columns("the request", ["age", "jobs", "id"], ["age", "job"])[0])
-    "the request: columns 'jobs', 'id' are ignored; did you mean 'job' for 'jobs'?"
-    """
+    """Return a warning on the columns that a model does not read, with similar names that it does."""
     names = tuple(map(str, known))
     read = set(names)
     unknown = [name for name in map(str, columns) if name not in read][:_MAX_SEARCHED_NAMES]
@@ -91,51 +82,27 @@ def unread_columns(where: str, columns: Iterable[Any], known: Iterable[Any]) -> 
 
 @lru_cache(1024)
 def nearest_name(name: str, known: tuple[str, ...]) -> str:
-    """Return the most similar known name, or an empty string.
-
-    >>> nearest_name("Jobs", ("age", "job")), nearest_name("id", ("age", "job"))
-    ('job', '')
-    """
     return similar_names([name], known[:_MAX_SEARCHED_NAMES]).get(name, "")
 
 
 def similar_names(absent: Sequence[str], unknown: Sequence[str]) -> dict[str, str]:
-    """Return, for some of the absent names, the most similar unknown one.
-
-    >>> similar_names(["age", "job"], ["AGE ", "colour"])
-    {'age': 'AGE '}
-    """
+    """Return, for some of the absent names, the most similar unknown one."""
     others = {name.lower(): name for name in unknown}
     pairs = ((name, get_close_matches(name.lower(), others, 1)) for name in absent[:_MAX_SUGGESTIONS])
     return {name: others[close[0]] for name, close in pairs if close}
 
 
 def format_suggestion(similar: dict[str, str]) -> str:
-    """Return the question that suggests names, empty if there are none.
-
-    >>> format_suggestion({"age": "Age"}), format_suggestion({})
-    ("did you mean 'Age' for 'age'?", '')
-    """
     listed = ", ".join(f"{given!r} for {name!r}" for name, given in similar.items())
     return f"did you mean {listed}?" if listed else ""
 
 
 def _normalise_name(name: str) -> str:
-    """Return a name without case, blanks and punctuation."""
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
 class UnseenValues:
-    """Finds columns in which every value is an unseen level. Blocks may be observed on several threads.
-
-    >>> from candide.demo import garden
-    >>> from candide.data.table import Table
-    >>> rows = {"height_cm": [21.0], "leaf_mm": [8.0], "flowers": [14], "soil": ["mud"], "scented": ["yes"]}
-    >>> unseen = UnseenValues(garden().plan)
-    >>> unseen.observe(garden().plan.blocks(Table.from_data(rows)))
-    >>> [str(note) for note in unseen.notes()]
-    ["column 'soil': no value is known to the model ('chalk', 'clay', 'sand'); write values as in the training rows"]
-    """
+    """Finds columns in which every value is an unseen level. Blocks may be observed on several threads."""
 
     def __init__(self, plan: Plan):
         self._parts = [(i, part) for i, part in enumerate(plan.parts) if part.block_kind == "codes"]
@@ -143,19 +110,17 @@ class UnseenValues:
         self._unseen: set[tuple[int, int]] = set()  # columns with an unseen level
 
     def observe(self, blocks: Sequence[Block]) -> None:
-        """Record the values of some rows."""
         for i, part in self._parts:
             for j in range(len(part.columns)):
-                if (i, j) in self._unmatched:
-                    self._observe_column(i, j, np.asarray(blocks[i])[:, j], len(part.levels[j]))
-
-    def _observe_column(self, i: int, j: int, codes: np.ndarray, n: int) -> None:
-        for some in (codes[:_N_FIRST_ROWS], codes[_N_FIRST_ROWS:]):
-            if ((some >= 0) & (some < n)).any():
-                self._unmatched.discard((i, j))
-                return
-            if (some == n).any():
-                self._unseen.add((i, j))
+                if (i, j) not in self._unmatched:
+                    continue
+                codes, n = np.asarray(blocks[i])[:, j], len(part.levels[j])
+                for chunk in (codes[:_N_FIRST_ROWS], codes[_N_FIRST_ROWS:]):
+                    if ((chunk >= 0) & (chunk < n)).any():
+                        self._unmatched.discard((i, j))
+                        break
+                    if (chunk == n).any():
+                        self._unseen.add((i, j))
 
     def add(self, other: "UnseenValues") -> None:
         """Add what another has observed of the same columns."""
@@ -173,13 +138,7 @@ class UnseenValues:
         if not columns:
             return []
         [levels, *others] = columns.values()
-        return [
-            unseen_note(list(columns), formatting.format_list(levels.values, 5) if not others and len(levels) else "")
-        ]
-
-
-def unseen_note(names: Sequence[Name], known_levels: str = "") -> Note:
-    """Return the note on columns in which every value is unseen, with the levels that the model knows."""
-    levels = f" ({known_levels})" if known_levels else ""
-    text = f"{formatting.format_columns(names)}: no value is known to the model{levels}"
-    return Note("unseen", text, names[0], "write values as in the training rows", tuple(names))
+        known_levels = f" ({formatting.format_list(levels.values, 5)})" if not others and len(levels) else ""
+        names = tuple(columns)
+        text = f"{formatting.format_columns(names)}: no value is known to the model{known_levels}"
+        return [Note("unseen", text, names[0], "write values as in the training rows", names)]

@@ -1,12 +1,6 @@
 """Plan: the block and event model of each column, and the encodings, such as the levels of categories.
 
 Counts merge only if their plans agree on columns and events; levels are united.
-
->>> from candide.data.table import Table
->>> table = Table.from_data({"age": [30.0, 41.0, 8.0], "job": ["cook", "smith", None]})
->>> plan = make_plan(table, "auto").with_levels(table)
->>> [(part.event.name, part.columns, [len(s) for s in part.levels]) for part in plan.parts]
-[('gaussian', ('age',), []), ('categorical', ('job',), [2])]
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +18,7 @@ from candide.data.blocks import Block, Floats
 from candide.data.labels import Labels
 from candide.data.table import Name, Table
 from candide.encoding import CodeMapping, Encoding, LevelEncoding
-from candide.encoding.prototypes import Prototypes
+from candide.encoding.scores import Prototypes
 from candide.errors import MERGE_REMEDY, InputError, InputTypeError, MergeError, unknown_name_error
 from candide.events import EventModel, resolve_event
 from candide.tally import TallySpec
@@ -48,15 +42,12 @@ BlockKey = Name | tuple[Name, ...] | None  # distinguishes blocks of one event m
 
 @dataclass(frozen=True)
 class PlanPart:
-    """The columns of one block, their event model, and their encodings, at first the event model's own.
-
-    The encoded columns of a row may be compared with ``prototypes``.
-    """
+    """The columns of one block, their event model, and their encodings, at first the event model's own."""
 
     event: EventModel
     columns: tuple[Name, ...]
     encodings: tuple[Encoding, ...] = ()
-    prototypes: Prototypes | None = None
+    prototypes: Prototypes | None = None  # with which the encoded columns of a row are compared
 
     def __post_init__(self) -> None:
         if not self.encodings:
@@ -86,13 +77,16 @@ class PlanPart:
         """Return the part with encodings learned from ``table``, such as exactly the levels that it holds."""
         if self.block_kind not in ("codes", "scores"):
             return self
-        pairs = zip(self.columns, self.encodings, strict=True)
         options = {} if weight is None else {"weight": weight}
-        learned = tuple(_call_for_column(partial(e.learn, **options), table, name) for name, e in pairs)
-        return replace(self, encodings=learned)
+        return replace(self, encodings=tuple(self._encode(table, lambda encoding: partial(encoding.learn, **options))))
+
+    def _encode(self, table: Table, method: Callable[[Encoding], Callable[[Any], Any]]) -> Iterator[Any]:
+        """Call a method of each encoding with its column of a table; an error names the column."""
+        for name, encoding in zip(self.columns, self.encodings, strict=True):
+            with add_column_to_errors(name):
+                yield method(encoding)(table.column(name))
 
     def with_labels(self, levels: Iterable[Labels]) -> "PlanPart":
-        """Return the part with these levels of its columns."""
         pairs = zip(self.encodings, levels, strict=True)
         encodings = tuple(replace(e, labels=labels) if isinstance(e, LevelEncoding) else e for e, labels in pairs)
         return replace(self, encodings=encodings)
@@ -112,16 +106,14 @@ class PlanPart:
 
     def select_features(self, features: Sequence[int]) -> "PlanPart":
         """Return the part of some columns, with their values of a prior that has one per column."""
-        event = _select_prior_features(self.event, features, len(self.columns), self.block_kind == "codes")
-        columns = tuple(self.columns[j] for j in features)
-        encodings = tuple(self.encodings[j] for j in features)
+        event, prior, n = self.event, self.event.prior, len(self.columns)
+        if self.block_kind != "codes" and is_dataclass(prior) and is_dataclass(event):
+            values = {f.name: getattr(prior, f.name) for f in fields(prior)}
+            long = {name: v for name, v in values.items() if isinstance(v, tuple) and len(v) == n}
+            prior = replace(prior, **{name: tuple(v[j] for j in features) for name, v in long.items()})
+            event = replace(event, prior=prior) if long else event
+        columns, encodings = zip(*((self.columns[j], self.encodings[j]) for j in features), strict=True)
         return replace(self, event=event, columns=columns, encodings=encodings)
-
-    def is_tallied_like(self, other: "PlanPart") -> bool:
-        """Whether both are tallied in the same way, whatever their priors and learned encodings."""
-        return self.columns == other.columns and (
-            self.event == other.event or self.event.spec(1) == other.event.spec(1)
-        )
 
     def union(self, other: "PlanPart") -> tuple["PlanPart", tuple[CodeMapping, ...], tuple[CodeMapping, ...]]:
         """Return the part with the encodings of both, and how the codes of each column move; () if none does."""
@@ -144,10 +136,15 @@ class PlanPart:
             [name] = self.columns
             return self.encodings[0].read(table.documents(name))
         if self.block_kind == "numbers":
-            block: Any = self._numbers(table)
+            try:
+                block: Any = table.numbers(self.columns)
+            except InputError as error:
+                if self.event.is_joint:
+                    remedy = f"columns modelled jointly ({formatting.format_list(self.columns, 5)}) must be numbers"
+                    error.remedy = remedy if error.remedy is None else f"{error.remedy}; {remedy}"
+                raise
             return block if self.prototypes is None else self.prototypes.read(block)
-        columns = zip(self.columns, self.encodings, strict=True)
-        return self.join_columns((_call_for_column(e.read, table, name) for name, e in columns), table.n_rows)
+        return self.join_columns(self._encode(table, lambda encoding: encoding.read), table.n_rows)
 
     def join_columns(self, columns: Iterable[NDArray], n_rows: int) -> Block:
         """Put encoded columns side by side: int32 codes, numbers, or scores with several columns each."""
@@ -167,15 +164,6 @@ class PlanPart:
         widths = [encoding.width if self.block_kind == "scores" else 1 for encoding in self.encodings]
         return [0, *accumulate(widths)]
 
-    def _numbers(self, table: Table) -> Block:
-        try:
-            return table.numbers(self.columns)
-        except InputError as error:
-            if self.event.is_joint:
-                remedy = f"columns modelled jointly ({formatting.format_list(self.columns, 5)}) must be numbers"
-                error.remedy = remedy if error.remedy is None else f"{error.remedy}; {remedy}"
-            raise
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -190,7 +178,6 @@ class Plan:
         return [part.columns[0] for part in self.parts if part.event.weights_tokens]
 
     def with_levels(self, table: Table, weight: Floats | None = None) -> "Plan":
-        """Return the plan with encodings learned from ``table``."""
         return Plan(self.columns, tuple(part.with_levels(table, weight) for part in self.parts))
 
     def select_density_parts(self) -> tuple["Plan", list[int]]:
@@ -205,42 +192,65 @@ class Plan:
     def union(self, other: "Plan") -> tuple["Plan", list[CodeMoves], list[CodeMoves]]:
         """Return the plan with the encodings of both, and how the codes of the parts of each move."""
         if self.columns != other.columns:
-            what = _describe_difference(self.columns, other.columns)
+            a, b = ([n for n in x.columns if n not in y.columns] for x, y in ((self, other), (other, self)))
+            what = f"only left {a}, only right {b}" if a or b else "the same names in another order"
             raise MergeError(f"these models have different columns: {what}")
         remedy = f"{MERGE_REMEDY}, or both with the same events"
-        for a, b in zip(self.parts, other.parts, strict=False):
-            if not a.is_tallied_like(b):
-                what = f"{_describe_counts(a)} in one model and {_describe_counts(b)} in the other"
+        for mine, theirs in zip(self.parts, other.parts, strict=False):
+            is_same_event = mine.event == theirs.event or mine.event.spec(1) == theirs.event.spec(1)
+            if mine.columns != theirs.columns or not is_same_event:  # priors and learned encodings may differ
+                what = f"{_describe_counts(mine)} in one model and {_describe_counts(theirs)} in the other"
                 raise MergeError(what, remedy=remedy)
         if len(self.parts) != len(other.parts):
             raise MergeError("these models divide their columns differently", remedy=remedy)
-        united = [a.union(b) for a, b in zip(self.parts, other.parts, strict=True)]
+        united = [mine.union(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True)]
         return Plan(self.columns, tuple(u[0] for u in united)), [u[1] for u in united], [u[2] for u in united]
+
+
+def term_groups(plan: Plan) -> list[int]:
+    """The group of each term, whose weights have a common prior: 0 for all columns.
+
+    Every other part is a group; where the event model is of joint columns, each of its terms is.
+    """
+    groups, last = [], 0
+    for part in plan.parts:
+        n = len(part.event.term_names(part.columns))
+        if part.event.has_density and part.block_kind != "documents":
+            groups += [0] * n
+        elif part.event.is_joint:
+            groups += range(last + 1, last + 1 + n)
+            last += n
+        else:
+            groups += [last + 1] * n
+            last += 1
+    return groups
 
 
 def _describe_counts(part: PlanPart) -> str:
     """Describe what a part counts, for a message."""
     if part.is_joint_term:
         titles = part.event.term_titles(part.columns, part.encodings)
-        return f"{formatting.format_list(titles, 3)} {_columns_are(titles)} counted jointly"
+        return f"{formatting.format_list(titles, 3)} {'is' if len(titles) == 1 else 'are'} counted jointly"
     event = formatting.truncate(str(part.event), _MAX_EVENT_LENGTH)
-    return f"{formatting.format_columns(part.columns, 8)} {_columns_are(part.columns)} counted as {event}"
-
-
-def _columns_are(names: Sequence[Any]) -> str:
-    return "is" if len(names) == 1 else "are"
+    verb = "is" if len(part.columns) == 1 else "are"
+    return f"{formatting.format_columns(part.columns, 8)} {verb} counted as {event}"
 
 
 def make_plan(table: Table, events: Any = "auto", columns: "Sequence[ColumnSchema] | None" = None) -> Plan:
-    """Return the plan of a table in memory; ``columns`` if their types are known already."""
+    """Return the plan of a table in memory, whose ``columns`` may be known already."""
     if is_single_event(events):
         plan = _plan_single_event(table.names, resolve_event(events))
     else:
         from candide.data.column_types import infer_columns  # here: a loaded model has its plan
 
         plan = plan_columns(infer_columns(table) if columns is None else columns, events)
-    if table.is_sparse:
-        _check_sparse([part.event for part in plan.parts])
+    for part in plan.parts if table.is_sparse else ():
+        if len(plan.parts) > 1:
+            what = "a sparse matrix takes one event model for all its columns"
+            raise InputTypeError(what, remedy="pass an event model such as events='multinomial'")
+        if not part.event.accepts_sparse:
+            remedy = "pass a dense array (X.toarray())"
+            raise InputTypeError(f"{part.event} does not take a sparse matrix", value=part.event, remedy=remedy)
     return plan
 
 
@@ -262,7 +272,7 @@ def plan_columns(columns: "Sequence[ColumnSchema]", events: Any = "auto") -> Pla
         event, key = asked.get(column.name) or (default.get(column.kind), None)
         if event is not None:
             if id(event) not in alone:
-                alone[id(event)] = _has_own_block(event)
+                alone[id(event)] = event.encoding.block_kind == "documents"
             key = column.name if alone[id(event)] else key
             if (id(event), key) not in known:  # to hash an event model takes longer than all else here
                 known[id(event), key] = groups.setdefault((event, key), [])
@@ -281,41 +291,18 @@ def _no_columns_error(columns: "Sequence[ColumnSchema]") -> InputError:
     why = ", ".join(dict.fromkeys(column.reason for column in columns if column.reason))
     names = [column.name for column in columns]
     what = f"none of the columns {formatting.format_list(names)} can be modelled"
-    remedy = next(
-        (column.remedy for column in columns if column.remedy), "name an event model for one of them in events"
-    )
+    remedies = (column.remedy for column in columns if column.remedy)
+    remedy = next(remedies, "name an event model for one of them in events")
     return InputError(f"{what}: {why}" if why else what, value=names, remedy=remedy)
 
 
 def _plan_single_event(names: tuple[Name, ...], event: EventModel) -> Plan:
-    """One event model for all columns."""
-    groups = [(name,) for name in names] if _has_own_block(event) else [names]
+    groups = [(name,) for name in names] if event.encoding.block_kind == "documents" else [names]
     return Plan(names, tuple(PlanPart(event, group) for group in groups))
 
 
-def _has_own_block(event: EventModel) -> bool:
-    """Whether each column is a block of its own, as documents are."""
-    return event.encoding.block_kind == "documents"
-
-
-def _select_prior_features(event: EventModel, features: Sequence[int], n_features: int, by_level: bool) -> EventModel:
-    """Return an event model with the values of its prior for some columns, if it has one per column."""
-    prior = event.prior
-    if by_level or not is_dataclass(prior) or not is_dataclass(event):
-        return event
-    held = {f.name: getattr(prior, f.name) for f in fields(prior)}
-    long = {name: v for name, v in held.items() if isinstance(v, tuple) and len(v) == n_features}
-    if not long:
-        return event
-    return replace(event, prior=replace(prior, **{name: tuple(v[j] for j in features) for name, v in long.items()}))
-
-
 def expand_wildcard(events: Any, names: Collection[Name]) -> Any:
-    """Return the events with an entry for every column that ``"*"`` stands for.
-
-    >>> expand_wildcard({"*": "categorical", "age": "gaussian"}, ["age", "job", "town"])
-    {'age': 'gaussian', 'job': 'categorical', 'town': 'categorical'}
-    """
+    """Return the events with an entry for every column that ``"*"`` stands for."""
     if not isinstance(events, Mapping) or ALL_COLUMNS not in events or ALL_COLUMNS in names:
         return events
     named = {name for key in events for name in _members(key)}
@@ -337,7 +324,7 @@ def _requested_events(events: Mapping[Any, Any], names: Collection[Name]) -> dic
 
     A group of columns is a block of its own if the event model is joint; so is a single column then.
     """
-    found: dict[Name, tuple[EventModel, BlockKey]] = {}
+    requested: dict[Name, tuple[EventModel, BlockKey]] = {}
     for key, given in events.items():
         event, members = resolve_event(given), _members(key)
         if isinstance(key, tuple) and not event.accepts_groups:
@@ -346,37 +333,17 @@ def _requested_events(events: Mapping[Any, Any], names: Collection[Name]) -> dic
         if not members:
             raise InputError(f"events: a group of {event.name} has no columns", remedy="name its columns")
         for name in members:
-            if _check_known(name, names) in found:
+            if name not in names:
+                raise unknown_name_error("column in events", name, names)
+            if name in requested:
                 raise InputError("in two entries of events", column=name, remedy="leave it in one of them")
-            found[name] = event, (key if event.is_joint or isinstance(key, tuple) else None)
-    return found
+            requested[name] = event, (key if event.is_joint or isinstance(key, tuple) else None)
+    return requested
 
 
 def is_single_event(events: Any) -> bool:
     """Whether one event model is named for all columns."""
     return not isinstance(events, Mapping) and events != "auto"
-
-
-def _check_sparse(events: Collection[EventModel]) -> None:
-    if len(events) > 1:
-        what = "a sparse matrix takes one event model for all its columns"
-        raise InputTypeError(what, remedy="pass events='multinomial', say")
-    for event in events:
-        if not event.accepts_sparse:
-            what = f"{event} does not take a sparse matrix"
-            raise InputTypeError(what, value=event, remedy="pass a dense array (X.toarray())")
-
-
-def _check_known(name: Name, names: Collection[Name]) -> Name:
-    if name not in names:
-        raise unknown_name_error("column in events", name, names)
-    return name
-
-
-def _call_for_column(what: Callable[[Any], Any], table: Table, name: Name) -> Any:
-    """Call a function of one column of a table; an error names the column."""
-    with add_column_to_errors(name):
-        return what(table.column(name))
 
 
 @contextmanager
@@ -387,8 +354,3 @@ def add_column_to_errors(column: Name) -> Iterator[None]:
     except InputError as error:
         error.column = column if error.column is None else error.column
         raise
-
-
-def _describe_difference(a: tuple[Name, ...], b: tuple[Name, ...]) -> str:
-    only_a, only_b = [n for n in a if n not in b], [n for n in b if n not in a]
-    return f"only left {only_a}, only right {only_b}" if only_a or only_b else "the same names in another order"

@@ -4,15 +4,6 @@ Costs give the class of least expected cost (Elkan, 2001); a threshold gives a c
 enough; without either, the most probable class is predicted. A row may be left to a person: if no class is probable
 enough, or if every decision would cost more than that (Chow, 1970). If the class proportions where the model is used
 differ from those it was trained on, its probabilities are adjusted first (Saerens, Latinne and Decaestecker, 2002).
-
->>> p = np.log([[0.9, 0.1], [0.7, 0.3], [0.45, 0.55]])
->>> labels = Labels(("no", "yes"))
->>> Policy(costs={("yes", "no"): 5}).make_rule(labels)(p).tolist()  # missing a yes costs 5, a false alarm 1
-[0, 1, 1]
->>> Policy(threshold=0.2).make_rule(labels)(p).tolist(), Policy(abstain_below=0.8).make_rule(labels)(p).tolist()
-([0, 1, 1], [0, -1, -1])
->>> Policy(costs={("yes", "no"): 5}, referral=0.4).make_rule(labels)(p).tolist()
-[-1, -1, -1]
 """
 
 from collections.abc import Mapping
@@ -22,13 +13,10 @@ from typing import Any
 import numpy as np
 
 from candide import formatting
-from candide.data import value_matching
 from candide.data.blocks import Codes, Floats
 from candide.data.labels import Labels
-from candide.data.value_identity import to_plain_value
+from candide.data.text_formats import to_plain_value
 from candide.errors import InputError, unknown_name_error
-
-__all__ = ["DecisionRule", "Labels", "Policy", "parse_class_proportions"]
 
 _ABSTAIN_CODE = -1
 _COSTS_REMEDY = 'pass {("yes", "no"): 5}: the cost of predicting no for a yes'
@@ -41,20 +29,26 @@ class Policy:
     ``costs`` holds costs by (true class, predicted class); those not given are 0 for a correct prediction and 1 for a
     wrong one. The class ``positive``, by default the second of two, is predicted when its probability is at least
     ``threshold``. The model abstains if the largest probability is below ``abstain_below``, or if the expected cost of
-    every class exceeds ``referral``. ``class_prior`` holds the class proportions where the model is used.
+    every class exceeds ``abstain_cost``. ``class_prior`` holds the class proportions where the model is used.
 
-    >>> policy = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2))
-    >>> policy.has_shifted_prior, policy.can_change_class
-    (True, True)
-    >>> policy.make_rule(Labels(("no", "yes")))(np.log([[0.7, 0.3]])).tolist()
-    [1]
+    >>> from candide.data.labels import Labels
+    >>> p, labels = np.log([[0.9, 0.1], [0.7, 0.3], [0.45, 0.55]]), Labels(("no", "yes"))
+    >>> Policy(costs={("yes", "no"): 5}).make_rule(labels)(p).tolist()  # missing a yes costs 5, a false alarm 1
+    [0, 1, 1]
+    >>> Policy(threshold=0.2).make_rule(labels)(p).tolist(), Policy(abstain_below=0.8).make_rule(labels)(p).tolist()
+    ([0, 1, 1], [0, -1, -1])
+    >>> policy = Policy(class_prior={"no": 0.9, "yes": 0.1}).with_defaults(Policy(threshold=0.2, abstain_below=0.6))
+    >>> policy.has_shifted_prior, policy.can_change_class, policy.explain_decision(1, np.log(0.6))
+    (True, True, 'threshold 0.2')
+    >>> Policy(threshold=0.2, abstain_below=0.6).describe(labels)
+    "'yes' if its probability is at least 0.2; abstain if the largest probability is below 0.6"
     """
 
     costs: Mapping[tuple[Any, Any], float] | None = None
     threshold: float | None = None
     positive: Any = None
     abstain_below: float | None = None
-    referral: float | None = None
+    abstain_cost: float | None = None
     class_prior: Mapping[Any, float] | str | None = None  # or "uniform"; "empirical": that of the training rows
     log_odds: float | None = None  # of a threshold too close to 0 or 1 to be a number
 
@@ -70,7 +64,14 @@ class Policy:
             if value is not None and not (_is_number(value) and 0 <= value <= 1):
                 what = f"{name}: {value} is not a probability"
                 raise InputError(what, value=value, remedy="pass a number from 0 to 1")
-        self._check_costs()
+        for key, cost in (("abstain_cost", self.abstain_cost), *(self.costs or {}).items()):
+            if cost is not None and not _is_number(cost):
+                name = key if isinstance(key, str) else f"costs of {_to_python(key)}"
+                raise InputError(f"{name}: {cost} is not a cost", value=cost, remedy="pass a finite number")
+        least = min([0.0, *(self.costs or {}).values()])
+        if self.abstain_cost is not None and self.abstain_cost < least:
+            what = f"abstain_cost: {self.abstain_cost:g} is below every cost, so the model would always abstain"
+            raise InputError(what, value=self.abstain_cost, remedy=f"pass a number >= {least:g}")
         if self.costs is not None and self.threshold is not None:
             remedy = "pass one of them: costs determine a threshold"
             raise InputError("costs and a threshold exclude each other", value=self.threshold, remedy=remedy)
@@ -78,16 +79,6 @@ class Policy:
             with np.errstate(divide="ignore"):
                 odds = float(np.log(self.threshold) - np.log1p(-self.threshold))
             object.__setattr__(self, "log_odds", odds)
-
-    def _check_costs(self) -> None:
-        for key, cost in (("referral", self.referral), *(self.costs or {}).items()):
-            if cost is not None and not _is_number(cost):
-                name = key if isinstance(key, str) else f"costs of {_to_python(key)}"
-                raise InputError(f"{name}: {cost} is not a cost", value=cost, remedy="pass a finite number")
-        least = min([0.0, *(self.costs or {}).values()])
-        if self.referral is not None and self.referral < least:
-            what = f"referral: {self.referral:g} is below the cost of every decision, so the model would always abstain"
-            raise InputError(what, value=self.referral, remedy=f"pass a number >= {least:g}")
 
     def __repr__(self) -> str:
         values = [(f.name, getattr(self, f.name)) for f in fields(self) if f.name != "log_odds"]
@@ -99,25 +90,20 @@ class Policy:
     @property
     def can_change_class(self) -> bool:
         """Whether the prediction may differ from the most probable class."""
-        return any(value is not None for value in (self.costs, self.threshold, self.abstain_below, self.referral))
+        return any(value is not None for value in (self.costs, self.threshold, self.abstain_below, self.abstain_cost))
 
     @property
     def has_shifted_prior(self) -> bool:
         """Whether the class proportions differ from those of the training rows."""
-        return self.class_prior is not None and not (
-            isinstance(self.class_prior, str) and self.class_prior == "empirical"
-        )
+        prior = self.class_prior
+        return prior is not None and not (isinstance(prior, str) and prior == "empirical")
 
     def explain_decision(self, predicted: int, log_p: float) -> str:
-        """Return why a row is not given its most probable class, which has the log-probability ``log_p``.
-
-        >>> Policy(threshold=0.2).explain_decision(1, np.log(0.6)), Policy(referral=0.3).explain_decision(-1, 0.0)
-        ('threshold 0.2', 'every class costs more than 0.3')
-        """
+        """Return why a row is not given its most probable class, which has the log-probability ``log_p``."""
         if predicted == _ABSTAIN_CODE and self.abstain_below and log_p < np.log(self.abstain_below):
             return f"largest probability below {self.abstain_below:g}"
         if predicted == _ABSTAIN_CODE:
-            return f"every class costs more than {self.referral:g}"
+            return f"every class costs more than {self.abstain_cost:g}"
         return "least expected cost" if self.threshold is None else f"threshold {self._threshold_text}"
 
     @property
@@ -126,13 +112,7 @@ class Policy:
         return "nearly 1" if is_rounded else formatting.format_threshold(self.threshold or 0.0)
 
     def describe(self, labels: Labels) -> str:
-        """Describe the policy in a line.
-
-        >>> Policy(threshold=0.2, abstain_below=0.6).describe(Labels(("no", "yes")))
-        "'yes' if its probability is at least 0.2; abstain if the largest probability is below 0.6"
-        >>> Policy(costs={("yes", "no"): 5}, referral=0.4).describe(Labels(("no", "yes")))
-        "least expected cost ('no' for 'yes' costs 5); abstain if every class costs more than 0.4"
-        """
+        """Describe the policy in a line."""
         parts = []
         if self.costs is not None:
             special = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
@@ -144,13 +124,13 @@ class Policy:
             parts.append(f"{label!r} if its probability is at least {self._threshold_text}")
         if self.abstain_below is not None:
             parts.append(f"abstain if the largest probability is below {self.abstain_below:g}")
-        if self.referral is not None:
-            parts.append(f"abstain if every class costs more than {self.referral:g}")
+        if self.abstain_cost is not None:
+            parts.append(f"abstain if every class costs more than {self.abstain_cost:g}")
         if self.has_shifted_prior and self.class_prior is not None:
             proportions = parse_class_proportions(self.class_prior, labels).tolist()
             each = [f"{label}={p:.4g}" for label, p in zip(labels.values, proportions, strict=True)]
-            more = f" and {len(each) - 8} more" if len(each) > 8 else ""
-            parts.append(f"class proportions {', '.join(each[:8])}{more}")
+            rest = f" and {len(each) - 8} more" if len(each) > 8 else ""
+            parts.append(f"class proportions {', '.join(each[:8])}{rest}")
         return "; ".join(parts)
 
     def with_defaults(self, other: "Policy | None") -> "Policy":
@@ -162,11 +142,19 @@ class Policy:
 
     def make_rule(self, labels: Labels) -> "DecisionRule":
         """Return the decision rule for these classes."""
-        costs = None if self.costs is None else _cost_matrix(self.costs, labels)
-        if costs is None and self.referral is not None:
-            costs = 1.0 - np.eye(len(labels))
+        costs, seen = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
+        for pair, cost in (self.costs or {}).items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise InputError(f"costs: {pair!r} is not a pair of classes", value=pair, remedy=_COSTS_REMEDY)
+            true, predicted = (_class_code("costs", label, labels) for label in pair)
+            if (true, predicted) in seen:  # written in two ways
+                what = f"costs: {_to_python(pair)} is given twice"
+                raise InputError(what, value=pair, remedy="give each pair one cost")
+            seen.add((true, predicted))
+            costs[true, predicted] = cost
+        matrix = None if self.costs is None and self.abstain_cost is None else costs
         positive = None if self.log_odds is None else self._positive_code(labels)
-        return DecisionRule(costs, positive, self.log_odds, self.abstain_below, self.referral)
+        return DecisionRule(matrix, positive, self.log_odds, self.abstain_below, self.abstain_cost)
 
     def _positive_code(self, labels: Labels) -> int:
         if self.positive is None:
@@ -185,17 +173,22 @@ class DecisionRule:
     positive: int | None = None
     log_odds: float | None = None
     abstain_below: float | None = None
-    referral: float | None = None
+    abstain_cost: float | None = None
 
     def __call__(self, log_posterior: Floats) -> Codes:
         """Return the predicted class of each row, (row,); -1 for an abstention."""
         if self.costs is not None:
             expected = np.exp(log_posterior) @ self.costs
             predicted = expected.argmin(axis=1)
-            if self.referral is not None:
-                predicted = np.where(expected.min(axis=1) > self.referral, _ABSTAIN_CODE, predicted)
-        elif self.positive is not None:
-            predicted = self._apply_threshold(log_posterior, self.positive)
+            if self.abstain_cost is not None:
+                predicted = np.where(expected.min(axis=1) > self.abstain_cost, _ABSTAIN_CODE, predicted)
+        elif (c := self.positive) is not None:  # where its log-odds reach the threshold
+            rest = log_posterior.copy()
+            rest[:, c] = -np.inf
+            with np.errstate(invalid="ignore"):
+                odds = log_posterior[:, c] - np.logaddexp.reduce(rest, axis=1)
+            odds = np.nan_to_num(odds, posinf=np.inf, neginf=-np.inf)
+            predicted = np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
         else:
             predicted = log_posterior.argmax(axis=1)
         if self.abstain_below is None:
@@ -203,26 +196,19 @@ class DecisionRule:
         with np.errstate(divide="ignore"):
             return np.where(log_posterior.max(axis=1) < np.log(self.abstain_below), _ABSTAIN_CODE, predicted)
 
-    def _apply_threshold(self, log_posterior: Floats, c: int) -> Codes:
-        """Return class c where its log-odds reach the threshold, elsewhere the most probable of the others."""
-        rest = log_posterior.copy()
-        rest[:, c] = -np.inf
-        with np.errstate(invalid="ignore"):
-            odds = np.nan_to_num(log_posterior[:, c] - np.logaddexp.reduce(rest, axis=1), posinf=np.inf, neginf=-np.inf)
-        return np.where(odds >= self.log_odds, c, rest.argmax(axis=1))
-
     def to_export_dict(self) -> dict[str, Any]:
         """Return the rule as data, without what is not set."""
         with np.errstate(divide="ignore"):
             log_abstain = None if self.abstain_below is None else np.log(self.abstain_below)
-        values = {"costs": self.costs, "referral": self.referral, "positive": self.positive, "log_odds": self.log_odds}
-        return {name: value for name, value in {**values, "log_abstain": log_abstain}.items() if value is not None}
+        names = "costs", "abstain_cost", "positive", "log_odds"
+        values = {**{name: getattr(self, name) for name in names}, "log_abstain": log_abstain}
+        return {name: value for name, value in values.items() if value is not None}
 
     def cost(self, y: Codes, predicted: Codes) -> Floats:
-        """Return the cost of each prediction, (row,); an abstention costs a referral."""
+        """Return the cost of each prediction, (row,); an abstention costs ``abstain_cost``, or nothing."""
         k = int(max(y.max(initial=0), predicted.max(initial=0))) + 1
         costs = 1.0 - np.eye(k) if self.costs is None else self.costs
-        return np.where(predicted < 0, self.referral or 0.0, costs[y, predicted])
+        return np.where(predicted < 0, self.abstain_cost or 0.0, costs[y, predicted])
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,22 +256,8 @@ def parse_class_proportions(
     return parsed / total
 
 
-def _cost_matrix(costs: Mapping[tuple[Any, Any], float], labels: Labels) -> Floats:
-    matrix, seen = 1.0 - np.eye(len(labels)), set[tuple[int, int]]()
-    for pair, cost in costs.items():
-        if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise InputError(f"costs: {pair!r} is not a pair of classes", value=pair, remedy=_COSTS_REMEDY)
-        true, predicted = (_class_code("costs", label, labels) for label in pair)
-        if (true, predicted) in seen:  # written in two ways
-            what = f"costs: {_to_python(pair)} is given twice"
-            raise InputError(what, value=pair, remedy="give each pair one cost")
-        seen.add((true, predicted))
-        matrix[true, predicted] = cost
-    return matrix
-
-
 def _class_code(what: str, label: Any, labels: Labels) -> int:
-    code = value_matching.find_code(label, labels)
+    code = labels.find_code(label)
     if code is None:
         raise unknown_name_error(f"class in {what}", label, labels.values)
     return code

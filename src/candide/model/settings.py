@@ -2,10 +2,6 @@
 
 Estimator signatures, keywords of ``candide.fit``, options of the command line and checks of model files are made from
 the fields, so that a new setting is a field here and its use.
-
->>> settings = Settings(class_prior="uniform").with_settings(estimate="map")
->>> settings.class_prior, settings.estimate, settings.param_priors
-('uniform', 'map', None)
 """
 
 import sys
@@ -53,11 +49,7 @@ def find_invalid_setting(settings: Any) -> tuple[str, Any] | None:
 
 
 def parse_select(text: str) -> int | str:
-    """Parse the option ``select``.
-
-    >>> parse_select("12"), parse_select("evidence")
-    (12, 'evidence')
-    """
+    """Parse the option ``select``: a number of columns, or "evidence"."""
     if text != "evidence" and not (text.isdecimal() and int(text) >= 1):
         remedy = "pass a number of columns >= 1, or 'evidence'"
         raise InputError(f"{text!r} does not select columns", value=text, remedy=remedy)
@@ -65,12 +57,8 @@ def parse_select(text: str) -> int | str:
 
 
 def parse_class_prior(text: str) -> str | dict[str, float]:
-    """Parse the option ``class_prior``.
-
-    >>> parse_class_prior("uniform"), parse_class_prior("yes=.02,no=.98")
-    ('uniform', {'yes': 0.02, 'no': 0.98})
-    """
-    if text in ("empirical", "uniform"):
+    """Parse the option ``class_prior``: "empirical", "jeffreys", "uniform", or proportions such as yes=.02,no=.98."""
+    if text in ("empirical", "jeffreys", "uniform"):
         return text
     proportions = dict[str, float]()
     for part in text.split(","):
@@ -78,7 +66,7 @@ def parse_class_prior(text: str) -> str | dict[str, float]:
         try:
             proportion = float(number if equals else "")
         except ValueError:
-            remedy = "pass empirical, uniform, or a proportion for each class, such as yes=.02,no=.98"
+            remedy = "pass empirical, jeffreys, uniform, or a proportion for each class, such as yes=.02,no=.98"
             raise InputError(f"{part!r} is not a proportion of a class", value=text, remedy=remedy) from None
         if (label := label.strip()) in proportions:
             remedy = "give each class one proportion"
@@ -114,7 +102,7 @@ class Settings:
 
     class_prior: Any = setting(
         "empirical",
-        "Class proportions: uniform, or yes=.02,no=.98; default: those of the training rows.",
+        "Class proportions: jeffreys (default), empirical (default of naive), uniform, or yes=.02,no=.98.",
         metavar="PRIOR",
         parse=parse_class_prior,
         is_valid=_is_class_prior,
@@ -158,7 +146,7 @@ class Settings:
 DEFAULT_SETTINGS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}
 DEFAULT_MODEL = "bayes"
 TERMS = ("columns", "interactions", "all")  # kinds of term of the weighted model, each with those before
-CALIBRATIONS = ("logistic", "isotonic")  # of the weighted model; model/calibration.py implements them
+CALIBRATIONS = ("logistic", "isotonic")  # of the weighted model
 _DOCUMENTS_PER_ROW = 5  # token weights are many, and are learned from more rows than other weights
 
 
@@ -167,9 +155,6 @@ class WeightedSettings:
     """How the weighted model is fitted. Unlike :class:`Settings`, none of it can change without the rows.
 
     The fields are parameters of :class:`candide.BayesClassifier`, but for ``model``, how counts become a model.
-
-    >>> WeightedSettings(sample_rows=100).max_documents
-    500
     """
 
     model: Settings = setting(DEFAULT_SETTINGS["bayes"], "How counts become a model.", typed=False)
@@ -185,12 +170,13 @@ class WeightedSettings:
     calibration: str | None = setting(None, "Calibrate predicted probabilities on held-out rows.", choices=CALIBRATIONS)
 
     def __post_init__(self) -> None:
-        for name, choices in (("terms", TERMS), ("calibration", (None, *CALIBRATIONS))):
-            if getattr(self, name) not in choices:
-                raise unknown_name_error(name, getattr(self, name), choices[choices[0] is None :])
-        for name, least in (("sample_rows", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        for each in fields(self):
+            name, choices, least = each.name, each.metadata["choices"], each.metadata["least"]
+            value: Any = getattr(self, name)
+            if choices and value not in (each.default, *choices):
+                raise unknown_name_error(name, value, choices)
+            is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if least is not None and not (is_whole and value >= least):
                 remedy = f"pass a whole number of at least {least}"
                 raise InputError(f"{name}: not a valid value: {value!r}", value=value, remedy=remedy)
         if self.calibration and not self.model.has_counted_prior:
@@ -208,3 +194,36 @@ def default_settings(model: str) -> Settings:
     if model not in DEFAULT_SETTINGS:
         raise unknown_name_error("model", model, DEFAULT_SETTINGS)
     return DEFAULT_SETTINGS[model]
+
+
+@dataclass(frozen=True)
+class WeightedLimits:
+    """What bounds the work of fitting the weighted model; chosen by judgement where no measurement is given."""
+
+    # Interactions. A pair term costs about as much to learn and to score as a column.
+    max_sets: tuple[tuple[int, int], ...] = ((2, 200), (3, 100))  # (columns in a set, sets selected)
+    max_seed_pairs: int = 60  # selected pairs that are extended to triples
+    max_paired_columns: int = 200  # columns tried in pairs: 20,000 pairs
+    max_set_cells: int = 200_000  # cells of a tested set, over all classes
+    grid_cells: tuple[int, int] = (8, 16)  # cells of a numeric column in a set, at least and at most
+    max_singletons: float = 0.01  # proportion of rows whose level occurs once; beyond, new rows keep adding levels
+    contributions_at_once: int = 1 << 22  # (row, class, set) numbers of the exact score test: 32 MB
+
+    # Discriminants and prototypes. Their cost grows with the square of the width.
+    max_discriminant_numbers: int = 300
+    max_column_indicators: int = 60  # indicator variables of a categorical column
+    max_indicators: int = 400  # width of a discriminant of numbers and categories
+    n_prototypes: int = 64  # rows that others are compared with; each adds a column to the kernel discriminant
+
+    # Text options. A trial learns weights once; a search has up to 27 of them.
+    max_searched_documents: int = 1000  # up to which options are searched by default
+    max_held_out_documents: int = 1000  # in all trials, about
+    max_training_documents: int = 10_000  # of a trial: from a tenth of them, pairs would seem to contribute little
+    character_documents: int = 3000  # on which runs of characters are tried
+
+    # Contributions (row, class, term).
+    max_double_contributions: int = 1 << 22  # of a part, kept in double precision; more of them in single
+    chunk_numbers: int = 1 << 17  # numbers that stay in cache while they are worked on: 1 MB
+
+
+LIMITS = WeightedLimits()

@@ -1,20 +1,10 @@
-"""Drift: whether new rows are like those that a model has learned from, without a label of theirs.
+"""Drift: whether new, unlabelled rows are like those that a model was fitted to.
 
-In one pass the new rows are counted as the model counted its own, and scored: which columns' laws moved, how likely the
-rows are under the model, and how often it expects to be right on them.
-
->>> import candide as cd
->>> from candide.demo import garden_rows
->>> plants, herb = garden_rows(600, seed=0)
->>> model = cd.fit({**plants, "herb": herb}, "herb", model="naive").fitted_
->>> later, _ = garden_rows(400, seed=1)
->>> found = detect_drift(model, {**later, "soil": ["sand"] * 400})
->>> [(one.column, one.adjusted_p_value < 0.001) for one in found.columns][:1], found.n_rows
-([('soil', True)], (600, 400))
+One pass counts the new rows as the model counted its own, and scores them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +12,7 @@ import numpy as np
 
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
-from candide.data.sampling import RowSampler
+from candide.data.sample import RowSampler
 from candide.data.table import Name
 from candide.engines.base import Watch, no_progress, open_source
 from candide.engines.batches import make_blocks, split_batches
@@ -32,67 +22,57 @@ from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
-from candide.monitoring.drift_tests import (
-    MISSING,
-    UNSEEN,
-    Pair,
-    UnseenLevels,
-    adjust_p_values,
-    collect_tail_values,
-    compare_columns,
-)
+from candide.monitoring import drift_tests
 
-_MAX_DENSITY_ROWS = 1 << 16  # rows of which log p(x) is kept, by lot
-_MAX_UNSEEN_LEVELS = (
-    1 << 18
-)  # unseen levels counted one by one; of a column with more, further ones count as one row each
-_MAX_NUMBERS = 1 << 22  # numbers kept of them, to see what tails they have
-_N_DRAWN_ROWS = 10_000  # rows drawn from the model where those that it learned from are not at hand
+_MAX_DENSITY_ROWS = 1 << 16  # sampled rows whose log p(x) is kept
+_MAX_UNSEEN_LEVELS = 1 << 18  # counted one by one in each column; rows of others count as levels of one row
+_MAX_NUMBERS = 1 << 22  # values kept for their tails
+_N_DRAWN_ROWS = 10_000  # drawn from the model if there are no training rows
 DENSITY_QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-_UNLIKELY_SHARE = 0.01  # share of the rows before that lie below what is called unlikely
+_UNLIKELY_FRACTION = 0.01  # of the rows before are called unlikely
 
 
 @dataclass(frozen=True)
 class ColumnDrift:
-    """How the law of a column moved: by how much, how unlikely that is by chance, and what tells how."""
+    """How far the distribution of a column moved, and how likely that is by chance."""
 
     column: Name
     event: str
-    stability_index: float  # nats: the population stability index
+    stability_index: float  # population stability index
     p_value: float
     adjusted_p_value: float  # for the number of columns (Holm)
     test: str
-    values: dict[str, Pair]  # before and after: share, mean, sd, missing; those that both have
-    most_changed_level: Any = None  # whose share moved most
+    values: dict[str, drift_tests.Pair]  # before and after: share, mean, sd, missing, as far as both have them
+    most_changed_level: Any = None
 
 
 @dataclass(frozen=True)
 class PredictionSummary:
-    """What a model says of some rows: how sure it is, which classes, how likely they are."""
+    """What a model predicts for rows: its confidence, the classes, and how likely the rows are."""
 
     n_rows: int
-    expected_accuracy: float  # mean probability of the most probable class: right as often, if it is calibrated
+    expected_accuracy: float  # mean probability of the most probable class: the accuracy, if the model is calibrated
     class_proportions: dict[Any, float]  # mean probability of each class
-    density_quantiles: tuple[float, ...]  # quantiles of log p(x); none where the model has no density
+    density_quantiles: tuple[float, ...]  # of log p(x); empty if the model has no density
     mean_density: float
-    unlikely_share: float  # share of rows below the first hundredth of those before
+    unlikely_share: float  # proportion of rows less likely than all but 1% of those before
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What moved, most surely first, and what the model says of the rows before and after."""
+    """The columns, those that surely changed first, and the predictions before and after."""
 
     n_rows: tuple[int | None, int]
     columns: list[ColumnDrift]
-    summary_before: PredictionSummary | None  # of rows before, or drawn from the model; None where neither can be had
+    summary_before: PredictionSummary | None  # of training rows, or of rows drawn from the model, if possible
     summary_after: PredictionSummary
-    is_before_drawn: bool  # whether those before were drawn from the model
-    skipped_columns: list[Name]  # columns whose counts cannot tell
+    is_before_drawn: bool  # whether the rows before were drawn from the model
+    skipped_columns: list[Name]  # without a test
 
     @property
     def drifted_columns(self) -> list[ColumnDrift]:
-        """The columns that have moved by more than chance: one in a hundred such lists names one that has not."""
-        return [one for one in self.columns if one.adjusted_p_value < 0.01]
+        """The columns that changed by more than chance: 1 in 100 such lists names one that has not."""
+        return [column for column in self.columns if column.adjusted_p_value < 0.01]
 
 
 def detect_drift(
@@ -103,222 +83,202 @@ def detect_drift(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> Drift:
-    """What has moved in new rows since a model was fitted; ``before`` are rows that it has learned from, if at hand.
+    """Compare new rows with the counts of a model; ``before`` are rows that it was fitted to, if available.
 
     Without them log p(x) is compared with rows drawn from the model, which are likelier than real ones where columns
-    depend on each other. A model that weighs its columns has no density: log p(x) is that of its columns' own laws.
+    depend on each other. For a weighted model, log p(x) is that of its unweighted distributions.
     """
-    fitted.counts  # noqa: B018  without counts there is nothing to compare with: an error says so
-    walk = _DriftScan(fitted)
-    tallies, unseen, after = walk.scan(data, reading, watch)
-    old = walk.scan(before, reading, watch)[2] if before is not None else walk.draw_rows()
-    limit = float(np.quantile(old.density, _UNLIKELY_SHARE)) if old is not None and walk.has_density else float("nan")
-    seen = [after.numbers] if before is None or old is None else [old.numbers, after.numbers]
-    columns, left_out = walk.compare(tallies, unseen, after.n_rows, seen)
-    said = None if old is None else old.summarize(fitted, limit, walk.has_density)
-    rows = fitted.counts.n_rows, after.n_rows
-    return Drift(rows, columns, said, after.summarize(fitted, limit, walk.has_density), before is None, left_out)
+    fitted.counts  # noqa: B018  raises if there are no counts to compare with
+    detector = _DriftDetector(fitted)
+    after = detector.scan(data, reading, watch)
+    old = detector.draw_rows() if before is None else detector.scan(before, reading, watch).rows
+    has_density = detector.has_density
+    limit = float(np.quantile(old.density, _UNLIKELY_FRACTION)) if old is not None and has_density else np.nan
+    sampled = [after.rows.numbers] if before is None or old is None else [old.numbers, after.rows.numbers]
+    columns, skipped = detector.compare(after, sampled)
+    summaries = (None if rows is None else rows.summarize(fitted, limit, has_density) for rows in (old, after.rows))
+    summary_before, summary_after = summaries
+    assert summary_after is not None
+    n_rows = fitted.counts.n_rows, after.rows.n_rows
+    return Drift(n_rows, columns, summary_before, summary_after, before is None, skipped)
 
 
 @dataclass(frozen=True, eq=False)
 class _ScoredRows:
-    """Rows by what a model says of them."""
-
     n_rows: int
-    confidence_sum: float  # sums
-    class_proportions: Floats
-    density: Floats  # of some rows
-    numbers: list[Floats]  # of some rows, what was tallied of each part; of no width where it has no tails
+    confidence_sum: float
+    class_sums: Floats
+    density: Floats  # of sampled rows
+    numbers: list[Floats]  # of sampled rows, the tail values of each part
+
+    def __add__(self, later: "_ScoredRows") -> "_ScoredRows":
+        """The sums of both; values are sampled apart."""
+        sums = self.confidence_sum + later.confidence_sum, self.class_sums + later.class_sums
+        return _ScoredRows(self.n_rows + later.n_rows, *sums, self.density[:0], [])
 
     def summarize(self, fitted: FittedModel, limit: float, has_density: bool) -> PredictionSummary:
-        shares = dict(zip(fitted.labels.values, (self.class_proportions / self.n_rows).tolist(), strict=True))
-        if not has_density:
-            return PredictionSummary(
-                self.n_rows, self.confidence_sum / self.n_rows, shares, (), float("nan"), float("nan")
-            )
-        quantiles = tuple(np.quantile(self.density, DENSITY_QUANTILES, method="nearest").tolist())
-        unlikely = float((self.density < limit).mean())
-        return PredictionSummary(
-            self.n_rows, self.confidence_sum / self.n_rows, shares, quantiles, float(self.density.mean()), unlikely
-        )
+        proportions = dict(zip(fitted.labels.values, (self.class_sums / self.n_rows).tolist(), strict=True))
+        quantiles, mean, unlikely = tuple[float, ...](), np.nan, np.nan
+        if has_density:
+            quantiles = tuple(np.quantile(self.density, DENSITY_QUANTILES, method="nearest").tolist())
+            mean, unlikely = float(self.density.mean()), float((self.density < limit).mean())
+        accuracy = self.confidence_sum / self.n_rows
+        return PredictionSummary(self.n_rows, accuracy, proportions, quantiles, mean, unlikely)
 
 
 class _UnseenLevelCounts:
-    """How many rows each unseen level of each column has, and how many those beyond the bound have."""
+    """Rows of each unseen level of each column, and the rows of levels beyond the bound."""
 
     def __init__(self) -> None:
-        self.levels, self.other_rows = dict[Name, dict[Any, float]](), dict[Name, float]()
+        self.levels = defaultdict[Name, dict[Any, float]](dict)
+        self.other_rows = defaultdict[Name, float](float)
 
-    def count_column(self, name: Name, column: Any) -> None:
-        """Add the rows of a column, all of unseen levels."""
-        labels = Labels.from_values(column)
-        rows = np.bincount(labels.encode(column), minlength=len(labels)).tolist()
-        self._add(name, dict(zip(labels.values, rows, strict=True)))
-
-    def add(self, other: "_UnseenLevelCounts") -> "_UnseenLevelCounts":
-        """Add the rows of a later piece."""
-        for name, rows in other.levels.items():
-            self._add(name, rows)
-        for name, n in other.other_rows.items():
-            self.other_rows[name] = self.other_rows.get(name, 0.0) + n
+    def __iadd__(self, later: "_UnseenLevelCounts") -> "_UnseenLevelCounts":
+        for name, rows in later.levels.items():
+            self.add(name, rows)
+        for name, n in later.other_rows.items():
+            self.other_rows[name] += n
         return self
 
-    def _add(self, name: Name, rows: dict[Any, float]) -> None:
-        levels = self.levels.setdefault(name, {})
+    def add(self, name: Name, rows: dict[Any, float]) -> None:
+        levels = self.levels[name]
         for value, n in rows.items():
             if value in levels or len(levels) < _MAX_UNSEEN_LEVELS:
                 levels[value] = levels.get(value, 0.0) + n
             else:
-                self.other_rows[name] = self.other_rows.get(name, 0.0) + n
+                self.other_rows[name] += n
 
-    def unseen_levels(self, name: Name) -> UnseenLevels:
-        """The unseen levels of a column."""
-        return UnseenLevels(np.array(list(self.levels.get(name, {}).values()), float), self.other_rows.get(name, 0.0))
+    def of_column(self, name: Name) -> drift_tests.UnseenLevels:
+        return drift_tests.UnseenLevels(np.array(list(self.levels[name].values()), float), self.other_rows[name])
 
 
-class _DriftScan:
-    """A model, and which of its parts are the laws of columns."""
+@dataclass
+class _Scan:
+    """Rows counted as one class, their unseen levels, and their scores."""
+
+    tallies: list[Any]  # None of a part of documents
+    unseen: _UnseenLevelCounts
+    rows: _ScoredRows
+
+    def __iadd__(self, later: "_Scan") -> "_Scan":
+        self.tallies = [None if a is None else a + b for a, b in zip(self.tallies, later.tallies, strict=True)]
+        self.unseen += later.unseen
+        self.rows += later.rows
+        return self
+
+
+class _DriftDetector:
+    """A model, and those of its parts that are the distributions of columns."""
 
     def __init__(self, fitted: FittedModel):
         self.fitted, self.generative_model = fitted, fitted.generative_model
         plan, self.part_indices = fitted.plan.select_density_parts()
-        self.parts: Sequence[PlanPart] = plan.parts
-        self.old = [fitted.selected_counts.tallies[i] for i in self.part_indices]
-        self.with_levels = [
+        self.parts = plan.parts
+        self.tallies = [fitted.selected_counts.tallies[i] for i in self.part_indices]
+        has_densities = [part.event.has_density for part in self.generative_model.plan.parts]
+        self.has_density = bool(self.part_indices) and all(has_densities)
+
+    def scan(self, data: Any, reading: ReadOptions | None, watch: Watch) -> _Scan:
+        fitted, total = self.fitted, None
+        level_columns = {
             str(name)
             for part in self.parts
             if part.block_kind == "codes"
             for name, encoding in zip(part.columns, part.encodings, strict=True)
             if encoding.is_read_as_text
-        ]
-        self.max_values = min(_MAX_DENSITY_ROWS, _MAX_NUMBERS // max(sum(len(part.columns) for part in self.parts), 1))
-        self.has_density = bool(self.part_indices) and all(
-            part.event.has_density for part in self.generative_model.plan.parts
-        )
-
-    def scan(
-        self, data: Any, reading: ReadOptions | None, watch: Watch
-    ) -> tuple[list[Any], _UnseenLevelCounts, _ScoredRows]:
-        """New rows counted as one class, their unseen levels, and what the model predicts of the rows."""
-        fitted = self.fitted
-        with open_source(data, make_read_options(fitted, reading)) as source, watch(source, "looking"):
+        }
+        n_columns = sum(len(part.columns) for part in self.parts)
+        max_values = min(_MAX_DENSITY_ROWS, _MAX_NUMBERS // max(n_columns, 1))
+        density, numbers = RowSampler(_MAX_DENSITY_ROWS), [RowSampler(max_values) for _ in self.parts]
+        with open_source(data, make_read_options(fitted, reading)) as source, watch(source, "scoring"):
             prepare_to_score(source, fitted.plan, fitted)
-            kept = [name for name in self.with_levels if name in source.columns]
-            scan = source.engine.score(source, fitted.plan, kept)
-            found = list[Any]()
-            density, numbers = RowSampler(_MAX_DENSITY_ROWS), [RowSampler(self.max_values) for _ in self.parts]
-            for piece in threads.map_ahead(
-                partial(self._scan_batch, kept), split_batches(scan.batches, len(fitted.labels))
-            ):
-                density.add(piece[2].density)
-                for some, values in zip(numbers, piece[2].numbers, strict=True):
-                    some.add(values)
-                found = [piece if not found else _add_optional(found[0], piece)]
-        if not density.n:
-            raise InputError("there are no rows to look at", value=0, remedy="pass new rows")
-        tallies, unseen, one = found[0]
-        return (
-            tallies,
-            unseen,
-            _ScoredRows(
-                one.n_rows, one.confidence_sum, one.class_proportions, density.rows, [some.rows for some in numbers]
-            ),
-        )
+            keep = [name for name in source.columns if name in level_columns]
+            batches = split_batches(source.engine.score(source, fitted.plan, keep).batches, len(fitted.labels))
+            for part in threads.map_ahead(partial(self._scan_batch, keep), batches):
+                density.add(part.rows.density)
+                for sampler, values in zip(numbers, part.rows.numbers, strict=True):
+                    sampler.add(values)
+                if total is None:
+                    total = part
+                else:
+                    total += part
+        if total is None or not density.n:
+            raise InputError("there are no rows to compare", value=0, remedy="pass new rows")
+        total.rows = replace(total.rows, density=density.rows, numbers=[sampler.rows for sampler in numbers])
+        return total
 
-    def _scan_batch(self, kept: list[str], batch: Any) -> tuple[list[Any], _UnseenLevelCounts, _ScoredRows]:
-        written = {name: batch.column(f"k{i}") for i, name in enumerate(kept)}
-        rows = make_blocks(self.fitted.plan, batch.select(range(batch.num_columns - len(kept))))
-        y, tallies, unseen = np.zeros(batch.num_rows, np.intp), list[Any](), _UnseenLevelCounts()
-        numbers = list[Floats]()
-        for i, part, old in zip(self.part_indices, self.parts, self.old, strict=True):
-            block = _mask_unseen(rows[i], part, written, unseen)
-            tallies.append(
-                None if part.block_kind == "documents" else type(old).from_rows(block, y, n_classes=1, spec=part.spec)
-            )
-            numbers.append(collect_tail_values(old, block, part.spec))
-        return tallies, unseen, self._score_rows(rows, numbers)
-
-    def _score_rows(self, rows: list[Any], numbers: list[Floats]) -> _ScoredRows:
-        log_posterior, density = score_blocks(self.fitted.plan, self.fitted.model, rows)
+    def _scan_batch(self, keep: list[str], batch: Any) -> _Scan:
+        values = {name: batch.column(f"k{i}") for i, name in enumerate(keep)}
+        blocks = make_blocks(self.fitted.plan, batch.select(range(batch.num_columns - len(keep))))
+        y, unseen = np.zeros(batch.num_rows, np.intp), _UnseenLevelCounts()
+        tallies, numbers = list[Any](), list[Floats]()
+        for i, part, old in zip(self.part_indices, self.parts, self.tallies, strict=True):
+            block, spec = _mask_unseen(blocks[i], part, values, unseen), part.spec
+            is_text = part.block_kind == "documents"
+            tallies.append(None if is_text else type(old).from_rows(block, y, n_classes=1, spec=spec))
+            numbers.append(drift_tests.collect_tail_values(old, block, spec))
+        log_posterior, density = score_blocks(self.fitted.plan, self.fitted.model, blocks)
         if self.generative_model is not self.fitted and self.has_density:
-            some = [rows[i] for i in self.part_indices]
-            density = score_blocks(self.generative_model.plan, self.generative_model.model, some)[1]
+            density = self._density([blocks[i] for i in self.part_indices])
         p = np.exp(log_posterior)
-        return _ScoredRows(len(p), float(p.max(axis=1).sum()), p.sum(axis=0), density, numbers)
+        scored = _ScoredRows(len(p), float(p.max(axis=1).sum()), p.sum(axis=0), density, numbers)
+        return _Scan(tallies, unseen, scored)
+
+    def _density(self, blocks: list[Any]) -> Floats:
+        return score_blocks(self.generative_model.plan, self.generative_model.model, blocks)[1]
 
     def draw_rows(self) -> _ScoredRows | None:
-        """Rows that the model makes itself, and how likely they are; None where it cannot. They say nothing else."""
+        """Rows drawn from the model, with their density; None if it cannot draw any."""
         if not self.has_density or any(part.block_kind == "documents" for part in self.parts):
             return None
-        rows, _ = self.generative_model.model.sample(_N_DRAWN_ROWS, np.random.default_rng(0))
-        made = [np.asfortranarray(block) for block in rows]
-        density = score_blocks(self.generative_model.plan, self.generative_model.model, made)[1]
-        return _ScoredRows(_N_DRAWN_ROWS, float("nan"), _N_DRAWN_ROWS * self.fitted.base_proportions, density, [])
+        blocks, _ = self.generative_model.model.sample(_N_DRAWN_ROWS, np.random.default_rng(0))
+        density = self._density([np.asfortranarray(block) for block in blocks])
+        return _ScoredRows(_N_DRAWN_ROWS, np.nan, _N_DRAWN_ROWS * self.fitted.base_proportions, density, [])
 
-    def compare(
-        self, tallies: list[Any], unseen: _UnseenLevelCounts, n: int, seen: list[list[Floats]]
-    ) -> tuple[list[ColumnDrift], list[Name]]:
-        found, left_out = list[tuple[PlanPart, int, Any, Any]](), list[Name]()
-        rows = float(self.fitted.counts.class_weight.sum()), float(n)
-        for i, (part, old, new) in enumerate(zip(self.parts, self.old, tallies, strict=True)):
-            if new is None:
-                left_out += part.columns
-                continue
-            _, a, b, encodings = part.event.prepare_comparison(old.pool(), new, part.encodings)
-            each = compare_columns(
-                a, b, rows, [unseen.unseen_levels(name) for name in part.columns], [side[i] for side in seen]
-            )
-            if each is None:
-                left_out += part.columns
-                continue
-            found += [(part, j, move, encodings) for j, move in enumerate(each)]
-        adjusted = adjust_p_values([move.p_value for _, _, move, _ in found])
-        dates = self.fitted.dates
-        columns = [
-            ColumnDrift(
-                part.columns[j], part.event.name, move.stability_index, move.p_value, p, move.test_name, move.values,
-                _level_at(part, j, move.level_index, encodings, part.columns[j] in dates),
-            )
-            for (part, j, move, encodings), p in zip(found, adjusted, strict=True)
-        ]  # fmt: skip
-        return sorted(columns, key=lambda one: (one.adjusted_p_value, -one.stability_index)), left_out
+    def compare(self, new: _Scan, sampled: list[list[Floats]]) -> tuple[list[ColumnDrift], list[Name]]:
+        """The drift of each column, and the columns without a test."""
+        tests, skipped = list[tuple[PlanPart, int, drift_tests.DriftTest, Any]](), list[Name]()
+        rows = float(self.fitted.counts.class_weight.sum()), float(new.rows.n_rows)
+        for i, (part, old, tally) in enumerate(zip(self.parts, self.tallies, new.tallies, strict=True)):
+            of_part, encodings = None, part.encodings
+            if tally is not None:
+                _, a, b, encodings = part.event.prepare_comparison(old.pool(), tally, part.encodings)
+                unseen = [new.unseen.of_column(name) for name in part.columns]
+                of_part = drift_tests.compare_columns(a, b, rows, unseen, [side[i] for side in sampled])
+            if of_part is None:
+                skipped += part.columns
+            else:
+                tests += [(part, j, test, encodings) for j, test in enumerate(of_part)]
+        adjusted = drift_tests.adjust_p_values([test.p_value for _, _, test, _ in tests])
+        columns = []
+        for (part, j, test, encodings), p in zip(tests, adjusted, strict=True):
+            name, level = part.columns[j], self._level(part, j, test.level_index, encodings)
+            figures = test.stability_index, test.p_value, p, test.test_name, test.values
+            columns.append(ColumnDrift(name, part.event.name, *figures, level))
+        return sorted(columns, key=lambda column: (column.adjusted_p_value, -column.stability_index)), skipped
 
-
-def _add_optional(a: Any, b: Any) -> Any:
-    tallies = [None if x is None else x + y for x, y in zip(a[0], b[0], strict=True)]
-    one, other = a[2], b[2]
-    return (
-        tallies,
-        a[1].add(b[1]),
-        _ScoredRows(
-            one.n_rows + other.n_rows,
-            one.confidence_sum + other.confidence_sum,
-            one.class_proportions + other.class_proportions,
-            one.density[:0],
-            [],
-        ),
-    )
+    def _level(self, part: PlanPart, j: int, index: int | None, encodings: Any) -> Any:
+        if index is None:
+            return None
+        if index in (drift_tests.MISSING, drift_tests.UNSEEN):
+            return "missing" if index == drift_tests.MISSING else "unseen"
+        if encodings[j].is_read_as_text:
+            return part.levels[j].values[index]
+        return encodings[j].level_names(part.columns[j] in self.fitted.dates)[index]
 
 
-def _mask_unseen(block: Any, part: PlanPart, written: dict[str, Any], unseen: _UnseenLevelCounts) -> Any:
-    """A block of rows in which unseen levels are absent; these are counted in ``unseen``."""
+def _mask_unseen(block: Any, part: PlanPart, values: dict[str, Any], unseen: _UnseenLevelCounts) -> Any:
+    """A block of rows in which unseen levels are missing; they are counted in ``unseen``."""
     if part.block_kind != "codes":
         return block
     codes = np.asarray(block)
-    sizes = np.array([encoding.n_levels or 0 for encoding in part.encodings])
-    odd = codes >= sizes
-    if not odd.any():
+    is_unseen = codes >= np.array([encoding.n_levels or 0 for encoding in part.encodings])
+    if not is_unseen.any():
         return block
-    for j in np.flatnonzero(odd.any(axis=0)).tolist():
-        name, rows = part.columns[j], np.flatnonzero(odd[:, j])
-        unseen.count_column(name, written.get(str(name), codes[:, j]).take(rows))
-    return np.asfortranarray(np.where(odd, -1, codes))
-
-
-def _level_at(part: PlanPart, j: int, at: int | None, encodings: Any, is_date: bool) -> Any:
-    if at is None:
-        return None
-    if at in (MISSING, UNSEEN):
-        return "missing" if at == MISSING else "never met"
-    encoding = encodings[j]
-    return part.levels[j].values[at] if encoding.is_read_as_text else encoding.level_names(is_date)[at]
+    for j in np.flatnonzero(is_unseen.any(axis=0)).tolist():
+        name, rows = part.columns[j], np.flatnonzero(is_unseen[:, j])
+        column = values.get(str(name), codes[:, j]).take(rows)
+        labels = Labels.from_values(column)
+        counts = np.bincount(labels.encode(column), minlength=len(labels)).tolist()
+        unseen.add(name, dict(zip(labels.values, counts, strict=True)))
+    return np.asfortranarray(np.where(is_unseen, -1, codes))

@@ -1,25 +1,17 @@
-"""Drift: whether new rows still have the laws of those that were counted, column by column, from two tallies alone.
+"""Tests of whether a column has the same distribution in two samples, from two tallies of one class.
 
-Levels are compared by :mod:`candide.monitoring.level_tests`; "missing" is a level too. Numbers that were not put in
-bins are compared by their mean (the t-tests of Welch, 1947, and of Student: of skewed numbers each alone finds a
-difference
-too often where one sample is small, in opposite directions, and so both must find one), and by the logarithm of their
-variance (Layard, 1973), sums by their rate. Variances are compared from eight values on, and rates from sixteen:
-fewer do not tell how far they stray. That depends on tails that two tallies do not tell of: the rows at hand do, those
-after and, if given, those before.
-With many columns some seem to have moved by chance: p-values are adjusted so that all of them together are wrong as
-seldom as one would be (Holm, 1979). How far a law moved is the symmetric Kullback-Leibler divergence, in nats, known as
-the population stability index: of as many rows as one likes every move is significant, and this says whether it is
-large.
+Levels, "missing" included, are compared by :mod:`candide.monitoring.level_tests`.
 
->>> before = LevelTally(np.array([[500.0, 500.0]]), np.array([0, 2]))
->>> after = LevelTally(np.array([[300.0, 700.0]]), np.array([0, 2]))
->>> [one] = compare_columns(before, after, rows=(1000.0, 1000.0))
->>> one.p_value < 1e-9, round(one.stability_index, 3), one.test_name, one.level_index
-(True, 0.169, 'chi-squared', 0)
+Numbers: their means, by the t-tests of Welch (1947) and Student. On skewed numbers each alone rejects too often if one
+sample is small, in opposite directions, so both must reject. Their variances by the logarithm (Layard, 1973), from
+eight values on. Sums: by their rates, from sixteen values on. How far these stray depends on tails that tallies do not
+have; sampled rows do.
+
+P-values are adjusted for the number of columns (Holm, 1979). The size of a change is the population stability index,
+which is the symmetric Kullback-Leibler divergence: with enough rows every change is significant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import pairwise
@@ -28,47 +20,44 @@ from typing import Any
 import numpy as np
 
 from candide.data.blocks import Block, Floats, to_dense
-from candide.monitoring.level_tests import LevelCounts, pooled_levels_test, stability_contributions
+from candide.monitoring.level_tests import LevelCounts, pooled_levels_test, stability_index
 from candide.tally import CoMoments, LevelTally, Moments, Sums, TallySpec
 
 Pair = tuple[float, float]  # before, after
-MISSING, UNSEEN = -1, -2  # in the place of a level
-_NORMAL_SQUARES_KURTOSIS = 15.0  # the kurtosis of the squares of normal values
-_FEWEST = 8  # values of each sample, below which nothing is said of variances
-_FEWEST_OF_RATES = 16  # the same of rates, whose values may be far more skewed
-_OF_MEAN = 12.0  # over the number of values: what the doubt of a mean adds to the spread of squares, at the least
-_ASSUMED_OTHER_SHARE = (
-    0.01  # share of other values assumed in a column of numbers, where only its mean and variance are known
-)
+MISSING, UNSEEN = -1, -2  # instead of the index of a level
+_NORMAL_SQUARES_KURTOSIS = 15.0  # of the squares of normal values
+_MIN_VARIANCE_VALUES = 8  # of each sample
+_MIN_RATE_VALUES = 16  # the same for rates, whose values may be far more skewed
+_MEAN_UNCERTAINTY = 12.0  # over the number of values: the least that estimating the mean adds to the spread of squares
+_ASSUMED_OTHER_FRACTION = 0.01  # of other values in a column of which only mean and variance are known
 
 
 @dataclass(frozen=True, eq=False)
 class UnseenLevels:
-    """Rows of each new level of a column, one by one as far as these were counted, and the rows of all the others."""
+    """Rows of each new level of a column, as far as these were counted, and the rows of all others."""
 
     counts: Floats
     other_rows: float = 0.0
 
     @property
     def n_rows(self) -> float:
-        """The rows."""
         return float(self.counts.sum()) + self.other_rows
 
 
 @dataclass(frozen=True)
 class DriftTest:
-    """How far the law of one column moved, how unlikely that is by chance, and what tells how."""
+    """How far the distribution of a column moved, how likely that is by chance, and its summaries."""
 
     p_value: float
     stability_index: float
     test_name: str
     values: dict[str, Pair]
-    level_index: int | None = None  # the level whose share moved most; below 0 missing, or never met
+    level_index: int | None = None  # of the level whose proportion changed most; or MISSING, UNSEEN
 
 
 @singledispatch
 def collect_tail_values(tally: Any, block: Block, spec: TallySpec) -> Floats:
-    """(row, column) what was tallied of rows, where its tails have a part in a test; else no column."""
+    """(row, column) the tallied values, if a test uses their tails; else no column."""
     return np.empty((block.shape[0], 0))
 
 
@@ -87,240 +76,219 @@ def _(tally: CoMoments, block: Block, spec: TallySpec) -> Floats:
 
 @singledispatch
 def compare_columns(
-    before: Any, after: Any, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
+    before: Any, after: Any, rows: Pair, unseen: Sequence[UnseenLevels] = (), sampled: Sequence[Floats] = ()
 ) -> list[DriftTest] | None:
-    """The moves of each column of two tallies of one class, of so many rows; None of a kind that cannot tell.
+    """Test each column of two tallies of one class, of so many rows; None for a tally that has no test.
 
-    ``unseen`` has the levels of each column that were not there before; ``seen`` the rows ``at_hand``, of one side or
-    of both, the new ones last.
+    ``unseen`` has the new levels of each column; ``sampled`` the tail values of rows after, or before and after.
     """
     return None
 
 
 @compare_columns.register
-def _(
-    before: LevelTally, after: LevelTally, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
-) -> list[DriftTest]:
-    found, ends = [], before.offsets.tolist()
-    for j, (start, stop) in enumerate(pairwise(ends)):
-        a, b = (tally.counts[0, start:stop] for tally in (before, after))
+def _(before: LevelTally, after: LevelTally, rows: Pair, unseen: Any = (), sampled: Any = ()) -> list[DriftTest]:
+    tests = []
+    for j, (start, stop) in enumerate(pairwise(before.offsets.tolist())):
+        table = np.array([tally.counts[0, start:stop] for tally in (before, after)])
         new = unseen[j] if len(unseen) else UnseenLevels(np.empty(0))
-        missing = np.maximum([rows[0] - a.sum(), rows[1] - b.sum() - new.n_rows], 0.0)
-        found.append(_test_levels(np.array([a, b]), missing, new))
-    return found
+        missing = np.maximum(np.array(rows) - table.sum(axis=1) - [0.0, new.n_rows], 0.0)
+        k, others = table.shape[1], np.stack([np.zeros_like(new.counts), new.counts])
+        counts = LevelCounts(np.column_stack([table, missing, others]), new.other_rows)
+        p, test = counts.p_value_and_test()
+        sizes = np.maximum(counts.sizes, 1e-300)[:, None]
+        proportions = np.column_stack([table, missing, [0.0, new.n_rows]]) / sizes
+        change = np.abs(proportions[1] - proportions[0])
+        change[-1] = abs(change[-1] - counts.expected_unseen() / sizes[1, 0])  # a long tail always has new levels
+        at = int(change.argmax())
+        values = {name: _pair(proportions[:, i]) for name, i in (("share", at), ("missing", k))}
+        index = counts.stability_index(np.arange(counts.table.shape[1]) > k)
+        tests.append(DriftTest(p, index, test, values, {k: MISSING, k + 1: UNSEEN}.get(at, at)))
+    return tests
 
 
 @compare_columns.register(Moments)
 @compare_columns.register(CoMoments)
-def _(
-    before: Any, after: Any, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
-) -> list[DriftTest]:
-    each = zip(*(tally.n[0] for tally in (before, after)), *(tally.mean[0] for tally in (before, after)),
-               *(tally.m2[0] for tally in (before, after)), strict=True)  # fmt: skip
+def _(before: Any, after: Any, rows: Pair, unseen: Any = (), sampled: Any = ()) -> list[DriftTest]:
     return [
-        _test_numbers((n, m), (x, y), (s, t), rows, [side[:, j] for side in seen])
-        for j, (n, m, x, y, s, t) in enumerate(each)
+        _test_numbers(n, mean, m2, rows, [side[:, j] for side in sampled])
+        for j, (n, mean, m2) in enumerate(_pair_up(before, after, "n", "mean", "m2"))
     ]
 
 
 @compare_columns.register
-def _(
-    before: Sums, after: Sums, rows: Pair, unseen: Sequence[UnseenLevels] = (), seen: Sequence[Floats] = ()
-) -> list[DriftTest]:
-    each = zip(before.n[0], after.n[0], before.total[0], after.total[0], strict=True)
-    alone = [all(not np.any(np.nan_to_num(side[:, j]) % 1) for side in seen) for j in range(before.n.shape[1])]
+def _(before: Sums, after: Sums, rows: Pair, unseen: Any = (), sampled: Any = ()) -> list[DriftTest]:
     return [
-        _test_rates((n, m), (x, y), rows, _relative_values(seen, j), alone[j]) for j, (n, m, x, y) in enumerate(each)
+        _test_rates(n, total, rows, [side[:, j] for side in sampled])
+        for j, (n, total) in enumerate(_pair_up(before, after, "n", "total"))
     ]
 
 
-def _test_levels(table: Floats, missing: Floats, new: UnseenLevels) -> DriftTest:
-    """Of counts (before and after, level), of rows without a value, and of new levels."""
-    k = table.shape[1]
-    others = np.stack([np.zeros_like(new.counts), new.counts])
-    counts = LevelCounts(np.column_stack([table, missing, others]), new.other_rows)
-    p, test = counts.p_value_and_test()
-    sizes = np.maximum(counts.sizes, 1e-300)[:, None]
-    shares = np.column_stack([table, missing, [0.0, new.n_rows]]) / sizes
-    far = np.abs(shares[1] - shares[0])
-    far[-1] = abs(far[-1] - counts.expected_unseen() / sizes[1, 0])  # of a long tail some levels are always new
-    at = int(far.argmax())
-    values = {"share": _pair(shares[:, at]), "missing": _pair(shares[:, k])}
-    moved = counts.stability_index(np.arange(counts.table.shape[1]) > k)
-    return DriftTest(p, moved, test, values, at if at < k else MISSING if at == k else UNSEEN)
+def _pair_up(before: Any, after: Any, *names: str) -> Iterator[Any]:
+    """Statistics of two tallies for each column: of each name a pair, before and after."""
+    pairs = [np.stack([getattr(tally, name)[0] for tally in (before, after)]).T for name in names]
+    return zip(*pairs, strict=True)
 
 
-def _test_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, seen: Sequence[Floats]) -> DriftTest:
-    """Of two columns of numbers by their moments; three tests, of which the least p-value counts three times."""
-    (n, m), (x, y) = count, mean
-    there = np.array([[n, max(rows[0] - n, 0.0)], [m, max(rows[1] - m, 0.0)]])
-    tests = [pooled_levels_test(there)[0]]
-    moved, values = 0.0, {} if not (n and m) else {"mean": (float(x), float(y))}
+def _test_numbers(count: Pair, mean: Pair, m2: Pair, rows: Pair, sampled: Sequence[Floats]) -> DriftTest:
+    """Test two columns of numbers by their moments: the least of up to three p-values, times their number."""
+    (n, m), (x, y), present = count, mean, _presence_table(count, rows)
+    p_values = [pooled_levels_test(present)[0]]
+    index, values = 0.0, {} if not (n and m) else {"mean": (float(x), float(y))}
     if n > 1 and m > 1:
         u, v = (_variance(*side) for side in zip(count, mean, m2, strict=True))
         values["sd"] = float(np.sqrt(u)), float(np.sqrt(v))
         if u > 0 and v > 0:
-            tests.append(_means_test(count, mean, (u, v)))
-            if min(n, m) >= _FEWEST:
-                tests.append(_variances_test((n, m), (u, v), _squared_deviations(seen)))
-            moved = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
+            p_values.append(_means_p_value(count, mean, (u, v)))
+            if min(n, m) >= _MIN_VARIANCE_VALUES:
+                p_values.append(_variances_p_value(count, (u, v), sampled))
+            index = float(0.5 * (u / v + v / u - 2) + 0.5 * (x - y) ** 2 * (1 / u + 1 / v))
         elif x != y or u != v:
-            tests += [_means_test(count, mean, (u, v)) if u + v > 0 else 1.0, _constant_test(count, mean, (u, v), seen)]
-            moved = float("inf")
-    values["missing"] = _missing_shares(count, rows)
-    moved += float(stability_contributions(there).sum())
-    return DriftTest(min(1.0, len(tests) * min(tests)), moved, "Welch and Layard", values)
+            p_values.append(_means_p_value(count, mean, (u, v)) if u + v > 0 else 1.0)
+            p_values.append(_constant_p_value(count, mean, (u, v), sampled))
+            index = float("inf")
+    values["missing"] = _missing_proportions(count, rows)
+    index += stability_index(present)
+    return DriftTest(min(1.0, len(p_values) * min(p_values)), index, "Welch and Layard", values)
+
+
+def _presence_table(count: Pair, rows: Pair) -> Floats:
+    return np.array([[n, max(of - n, 0.0)] for n, of in zip(count, rows, strict=True)])
+
+
+def _missing_proportions(count: Pair, rows: Pair) -> Pair:
+    return _pair([1 - n / of if of else np.nan for n, of in zip(count, rows, strict=True)])
 
 
 def _variance(n: float, mean: float, m2: float) -> float:
-    """The variance; 0 where it is no more than rounding."""
+    """The variance; 0 if it is no more than rounding."""
     variance = m2 / (n - 1)
     return float(variance) if variance > 1e-30 * mean**2 else 0.0
 
 
-def _means_test(count: Pair, mean: Pair, variance: Pair) -> float:
-    """The larger p-value of the t-tests with variances of their own (Welch) and with a pooled one."""
+def _means_p_value(count: Pair, mean: Pair, variance: Pair) -> float:
+    """The larger p-value of the t-tests with separate variances (Welch) and with a pooled one."""
     from scipy.special import stdtr
 
     (n, m), (u, v) = count, variance
-    a, b, far = u / n, v / m, abs(mean[0] - mean[1])
+    a, b, distance = u / n, v / m, abs(mean[0] - mean[1])
     free = (a + b) ** 2 / (a**2 / (n - 1) + b**2 / (m - 1))
     pooled = ((n - 1) * u + (m - 1) * v) / (n + m - 2)
-    welch = stdtr(free, -far / np.sqrt(a + b))
-    return float(2 * max(welch, stdtr(n + m - 2, -far / np.sqrt(pooled * (1 / n + 1 / m)))))
+    welch = stdtr(free, -distance / np.sqrt(a + b))
+    return float(2 * max(welch, stdtr(n + m - 2, -distance / np.sqrt(pooled * (1 / n + 1 / m)))))
 
 
-def _variances_test(count: Pair, variance: Pair, squares: Floats) -> float:
-    """The p-value of two variances (Layard, 1973), by the squares at hand.
+def _variances_p_value(count: Pair, variance: Pair, sampled: Sequence[Floats]) -> float:
+    """The p-value of two variances (Layard, 1973), by the squared deviations of sampled values.
 
-    The logarithm of a variance of few values strays as that of a chi-squared does, more than its square root law says,
-    and by the doubt of the mean at least, also where the squares are all alike.
+    The logarithm of a variance of few values varies as that of a chi-squared, and at least by the uncertainty of the
+    mean, also if all squares are equal.
     """
     from scipy.special import polygamma
 
-    draws = tuple(float(2 / polygamma(1, (n - 1) / 2)) for n in count)
-    return mean_difference_p_value((draws[0], draws[1]), variance, squares, least=_OF_MEAN / min(count))
+    sides = [side[~np.isnan(side)] for side in sampled]
+    squares = _relative_values([(side - side.mean()) ** 2 for side in sides if len(side)])
+    n, m = (float(2 / polygamma(1, (n - 1) / 2)) for n in count)
+    return mean_difference_p_value((n, m), variance, squares, min_variance=_MEAN_UNCERTAINTY / min(count))
 
 
-def _constant_test(count: Pair, mean: Pair, variance: Pair, seen: Sequence[Floats]) -> float:
+def _constant_p_value(count: Pair, mean: Pair, variance: Pair, sampled: Sequence[Floats]) -> float:
     """The p-value of one sample, or each, having a single value.
 
-    How many rows of the other have another value is counted where they are at hand. Else it is the least share that
-    its mean and variance allow (Cauchy-Schwarz), and some at least.
+    The rows of the other sample with another value are counted where sampled; else they are the least fraction that
+    its mean and variance allow (Cauchy-Schwarz), and not none.
     """
-    one = 0 if variance[0] <= 0 else 1  # the sample with a single value
-    value, other = mean[one], 1 - one
-    at_hand = seen[0] if other == 0 and len(seen) > 1 else seen[-1] if other == 1 and len(seen) else np.empty(0)
-    at_hand = at_hand[~np.isnan(at_hand)]
-    far = (mean[other] - value) ** 2
-    share = max(far / (far + variance[other]), _ASSUMED_OTHER_SHARE)
-    if len(at_hand):
-        share = float((~np.isclose(at_hand, value, rtol=1e-12, atol=0.0)).mean())
-    elif share < 1:
-        return float((1 - share) ** count[one])
-    different = share * count[other]
-    return pooled_levels_test(np.array([[count[one], 0.0], [count[other] - different, different]]))[0]
+    constant = 0 if variance[0] <= 0 else 1
+    value, other = mean[constant], 1 - constant
+    rows = sampled[0] if other == 0 and len(sampled) > 1 else sampled[-1] if other == 1 and sampled else np.empty(0)
+    rows = rows[~np.isnan(rows)]
+    distance = (mean[other] - value) ** 2
+    fraction = max(distance / (distance + variance[other]), _ASSUMED_OTHER_FRACTION)
+    if len(rows):
+        fraction = float((~np.isclose(rows, value, rtol=1e-12, atol=0.0)).mean())
+    elif fraction < 1:
+        return float((1 - fraction) ** count[constant])
+    different = fraction * count[other]
+    return pooled_levels_test(np.array([[count[constant], 0.0], [count[other] - different, different]]))[0]
 
 
-def _missing_shares(count: Pair, rows: Pair) -> Pair:
-    """The share of rows without a value."""
-    a, b = (float(1 - have / of) if of else float("nan") for have, of in zip(count, rows, strict=True))
-    return a, b
-
-
-def _test_rates(n: Pair, total: Pair, rows: Pair, values: Floats, alone: bool) -> DriftTest:
-    """Of two sums, of events or of amounts: events of which each comes ``alone`` are binomial, given how many; others,
-    and amounts, stray as those of the rows at hand do."""
+def _test_rates(count: Pair, total: Pair, rows: Pair, sampled: Sequence[Floats]) -> DriftTest:
+    """Test two sums. Single events are binomial given their number; other sums vary as those of the sampled rows."""
     from scipy.stats import binomtest
 
-    if not all(n):  # of no value there is no rate
-        there = np.array([[have, max(of - have, 0.0)] for have, of in zip(n, rows, strict=True)])
-        p, test = pooled_levels_test(there)
-        return DriftTest(p, float(stability_contributions(there).sum()), test, {"missing": _missing_shares(n, rows)})
-    a, b = (max(sum_ / of, 0.0) for sum_, of in zip(total, n, strict=True))
-    whole = round(total[0]), round(total[1])
+    if not all(count):  # without values there is no rate
+        present, missing = _presence_table(count, rows), {"missing": _missing_proportions(count, rows)}
+        p, test = pooled_levels_test(present)
+        return DriftTest(p, stability_index(present), test, missing)
+    a, b = (max(sum_ / n, 0.0) for sum_, n in zip(total, count, strict=True))
+    are_events = all(not np.any(np.nan_to_num(side) % 1) for side in sampled)
+    events, have_both = (round(total[0]), round(total[1])), a > 0 and b > 0
     p, test = 1.0, "binomial"
-    if sum(whole) and (alone or not (a > 0 and b > 0)):
-        p = float(binomtest(whole[1], sum(whole), n[1] / (n[0] + n[1])).pvalue)
-    if min(n) < _FEWEST_OF_RATES:
+    if sum(events) and (are_events or not have_both):
+        p = float(binomtest(events[1], sum(events), count[1] / sum(count)).pvalue)
+    if min(count) < _MIN_RATE_VALUES:
         p, test = 1.0, "rates"
-    elif a > 0 and b > 0:
-        p, test = max((mean_difference_p_value(n, (a, b), values), "rates"), (p, test) if alone else (0.0, test))
-    moved = float((b - a) * np.log(b / a)) if a > 0 and b > 0 else 0.0 if a == b else float("inf")
-    return DriftTest(p, moved, test, {"mean": (float(a), float(b))})
+    elif have_both:
+        by_rates = mean_difference_p_value(count, (a, b), _relative_values(sampled))
+        p, test = max((by_rates, "rates"), (p, test) if are_events else (0.0, test))
+    index = float((b - a) * np.log(b / a)) if have_both else 0.0 if a == b else float("inf")
+    return DriftTest(p, index, test, {"mean": (float(a), float(b))})
 
 
-def mean_difference_p_value(n: Pair, mean: Pair, values: Floats, least: float = 0.0) -> float:
-    """How likely means of so many draws of one law lie so far apart by chance; ``values`` >= 0 are draws of that law.
+def mean_difference_p_value(n: Pair, mean: Pair, values: Floats, min_variance: float = 0.0) -> float:
+    """The p-value of means of so many draws from one distribution, of which ``values`` >= 0 are draws.
 
-    Their variance, in units of the squared mean, is taken to be ``least`` or more.
-
-    The logarithm of the ratio strays as the values do, and how much these do is known the less the longer their tail
-    (Satterthwaite, 1946). Of a long tail one draw may do it that nobody has seen (Nagaev, 1979): its chance is that of
-    a Pareto tail, whose exponent the largest values tell with so much doubt as they are few (Hill, 1975).
-
-    >>> normal = np.random.default_rng(0).normal(size=1000) ** 2
-    >>> (
-    ...     round(mean_difference_p_value((1000, 1000), (1.0, 1.2), normal), 3),
-    ...     round(mean_difference_p_value((1000, 1000), (1.0, 1.2), normal**3), 3),
-    ... )
-    (0.014, 1.0)
+    Their variance, in units of the squared mean, is at least ``min_variance``. The logarithm of the ratio varies as the
+    values do, and the longer their tail, the less is known of how much (Satterthwaite, 1946). A single unseen draw from
+    a long tail may make the difference (Nagaev, 1979): its probability is that of a Pareto tail, whose exponent is
+    estimated from the largest values, with an uncertainty that depends on their number (Hill, 1975).
     """
     from scipy.special import stdtr
 
     if len(values) < 2:
-        return 1.0  # nothing tells how far they stray
-    some = values / values.mean()
-    own, n_some = float(some.var(ddof=1)), len(some)
-    spread = max(own, least)
+        return 1.0
+    relative = values / values.mean()
+    variance = float(relative.var(ddof=1))
+    spread = max(variance, min_variance)
     if not spread > 0:
         return float(np.isclose(mean[0], mean[1]))
-    kurtosis = max(
-        float(((some - 1.0) ** 4).mean()) / float(some.var()) ** 2 if own > 0 else 0.0, _NORMAL_SQUARES_KURTOSIS
-    )
-    far = float(abs(np.log(mean[0] / mean[1]))) / np.sqrt(spread * (1 / n[0] + 1 / n[1]))
-    p = 2 * float(stdtr(2 * n_some / (kurtosis - 1), -far))
+    kurtosis = float(((relative - 1.0) ** 4).mean()) / float(relative.var()) ** 2 if variance > 0 else 0.0
+    distance = float(abs(np.log(mean[0] / mean[1]))) / np.sqrt(spread * (1 / n[0] + 1 / n[1]))
+    p = 2 * float(stdtr(2 * len(relative) / (max(kurtosis, _NORMAL_SQUARES_KURTOSIS) - 1), -distance))
     draws = n[0] if mean[0] > mean[1] else n[1]
-    return min(1.0, p + draws * _tail_probability(some, draws * (max(mean) / min(mean) - 1)))
+    return min(1.0, p + draws * _tail_probability(relative, draws * (max(mean) / min(mean) - 1)))
 
 
-def _tail_probability(values: Floats, far: float) -> float:
-    """The chance that a draw lies beyond all that was seen: the mean over exponents that the largest values leave."""
-    k = int(np.ceil(np.sqrt(len(values)))) if len(values) > 1 else 0  # as many, and as small a share, as may be
+def _tail_probability(values: Floats, limit: float) -> float:
+    """The probability of a draw above a limit: the mean over the exponents that the largest values allow."""
+    k = int(np.ceil(np.sqrt(len(values)))) if len(values) > 1 else 0  # as many, and as small a fraction, as possible
     if len(values) <= k:
         return 1.0
     top = np.partition(values, -k - 1)[-k - 1 :]
     least = float(top.min())
-    if far <= least or least <= 0:
+    if limit <= least or least <= 0:
         return 1.0
     logs = float(np.log(top / least).sum())
-    return k / len(values) * (1 + float(np.log(far / least)) / logs) ** -k if logs > 0 else 0.0
+    return k / len(values) * (1 + float(np.log(limit / least)) / logs) ** -k if logs > 0 else 0.0
 
 
-def _relative_values(seen: Sequence[Floats], j: int) -> Floats:
-    """What was seen of a column, each side relative to its mean."""
-    sides = [side[:, j][~np.isnan(side[:, j])] for side in seen]
+def _relative_values(sides: Sequence[Floats]) -> Floats:
+    """The values of each side, relative to its mean."""
+    sides = [side[~np.isnan(side)] for side in sides]
     return np.concatenate([np.empty(0), *(side / side.mean() for side in sides if side.sum() > 0)])
 
 
-def _squared_deviations(seen: Sequence[Floats]) -> Floats:
-    """The squares of what was seen of a column about the mean of its side."""
-    sides = [side[~np.isnan(side)][:, None] for side in seen]
-    return _relative_values([(side - side.mean()) ** 2 for side in sides if len(side)], 0)
-
-
 def adjust_p_values(p_values: Sequence[float]) -> list[float]:
-    """P-values of which all together are wrong as seldom as one would be (Holm, 1979).
+    """Adjust p-values for their number (Holm, 1979).
 
     >>> adjust_p_values([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     values = np.asarray(p_values, float)
     order = np.argsort(values, kind="stable")
-    found = np.empty(len(values))
-    found[order] = np.maximum.accumulate(np.minimum(values[order] * np.arange(len(values), 0, -1), 1.0))
-    return found.tolist()
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.maximum.accumulate(np.minimum(values[order] * np.arange(len(values), 0, -1), 1.0))
+    return adjusted.tolist()
 
 
-def _pair(values: Floats) -> Pair:
+def _pair(values: Sequence[float] | Floats) -> Pair:
     return float(values[0]), float(values[1])

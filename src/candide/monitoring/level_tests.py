@@ -1,18 +1,10 @@
 """Tests of whether two samples of levels have the same distribution.
 
-Common levels are compared by Pearson's chi-squared test, with the rare levels pooled, or by Fisher's exact test where
-two levels are left. Which levels are pooled depends on the totals of both samples alone. A level that only the second
-sample has therefore counts as one that only the first has: many such levels are no sign of drift where levels have a
-long tail. Whether the rare levels themselves are the same in both samples is a second test: Pearson's statistic without
-pooling, with its exact mean and variance given the totals (Dawson, 1954), because few rows per level make it far from
-chi-squared.
-
->>> first, second = np.r_[np.ones(300), np.zeros(200)], np.r_[np.zeros(300), np.ones(200)]
->>> LevelCounts(np.array([first, second])).p_value_and_test()  # every value occurs once, as in a column of identifiers
-(1.0, 'none')
->>> p, _ = LevelCounts(2 * np.array([first, second])).p_value_and_test()  # twice, and never in both samples
->>> p < 1e-6
-True
+Common levels are compared by Pearson's chi-squared test with the rare levels pooled, or by Fisher's exact test where
+two are left. Which levels are pooled depends only on the totals of both samples, so a level that only the second has
+counts like one that only the first has: with a long tail, many new levels are no sign of drift. A second test compares
+the rare levels by Pearson's statistic without pooling, with its exact mean and variance given the totals (Dawson,
+1954), because with few rows per level it is far from chi-squared.
 """
 
 from dataclasses import dataclass
@@ -23,15 +15,15 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Floats
 
-_MIN_EXPECTED = 5.0  # rows expected of a level, below which chi-squared is not to be relied on (Cochran, 1954)
+_MIN_EXPECTED = 5.0  # expected rows of a level, below which chi-squared is not reliable (Cochran, 1954)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelCounts:
-    """Counts of levels in two samples, (sample, level), and the rows of the second with a value found nowhere else."""
+    """Counts of levels in two samples, (sample, level)."""
 
     table: Floats
-    single_rows: float = 0.0  # rows of the second sample that each have a level of their own, beyond those in the table
+    single_rows: float = 0.0  # rows of the second sample beyond those in the table, each with a level of its own
 
     @cached_property
     def totals(self) -> Floats:
@@ -41,56 +33,52 @@ class LevelCounts:
     @cached_property
     def sizes(self) -> Floats:
         """(sample,) rows."""
-        return self.table.sum(axis=1) + np.array([0.0, self.single_rows])
-
-    @cached_property
-    def is_rare(self) -> NDArray[np.bool_]:
-        """(level,) which levels are pooled; equal totals, equal fate, for else the sample would decide."""
-        if not self.sizes.all():
-            return np.zeros(len(self.totals), bool)
-        least = _MIN_EXPECTED * self.sizes.sum() / self.sizes.min()
-        used = self.totals > 0
-        rare = used & (self.totals < least)
-        pooled = self.totals[rare].sum() + self.single_rows
-        common = used & ~rare
-        if pooled and pooled < least and common.any():
-            rare = used & (self.totals <= self.totals[common].min())
-        if rare.sum() + self.single_rows < 2 or (rare.sum() == used.sum() == 2 and not self.single_rows):
-            return np.zeros(len(self.totals), bool)
-        return rare
-
-    @cached_property
-    def pooled(self) -> Floats:
-        """(sample, class of levels) the same counts with rare levels pooled, in the last place."""
-        used = self.totals > 0
-        if not self.is_rare.any() and not self.single_rows:
-            return self.table[:, used]
-        rest, rare = used & ~self.is_rare, self.is_rare
-        if not rest.any() and len(set(self.totals[rare])) > 1:  # all are rare: the most frequent against the others
-            rest = rare & (self.totals == self.totals.max())
-            rare = rare & ~rest
-            return np.column_stack([self.table[:, rest].sum(axis=1), self._sum(rare)])
-        return np.column_stack([self.table[:, rest], self._sum(rare)])
+        return self._sum(np.ones(len(self.totals), bool))
 
     def _sum(self, chosen: NDArray[np.bool_]) -> Floats:
         return self.table[:, chosen].sum(axis=1) + np.array([0.0, self.single_rows])
 
+    @cached_property
+    def is_rare(self) -> NDArray[np.bool_]:
+        """(level,) whether a level is pooled; levels with equal totals are treated equally."""
+        none, used = np.zeros(len(self.totals), bool), self.totals > 0
+        if not self.sizes.all():
+            return none
+        least = _MIN_EXPECTED * self.sizes.sum() / self.sizes.min()
+        rare = used & (self.totals < least)
+        pooled, common = self.totals[rare].sum() + self.single_rows, used & ~rare
+        if pooled and pooled < least and common.any():
+            rare = used & (self.totals <= self.totals[common].min())
+        if rare.sum() + self.single_rows < 2 or (rare.sum() == used.sum() == 2 and not self.single_rows):
+            return none
+        return rare
+
+    @cached_property
+    def pooled(self) -> Floats:
+        """(sample, level) the counts with rare levels pooled, in the last place."""
+        common, rare = (self.totals > 0) & ~self.is_rare, self.is_rare
+        if not rare.any() and not self.single_rows:
+            return self.table[:, common]
+        if not common.any() and len(set(self.totals[rare])) > 1:  # all are rare: the most frequent against the others
+            frequent = rare & (self.totals == self.totals.max())
+            return np.column_stack([self.table[:, frequent].sum(axis=1), self._sum(rare & ~frequent)])
+        return np.column_stack([self.table[:, common], self._sum(rare)])
+
     def p_value_and_test(self) -> tuple[float, str]:
         """The p-value of both samples having one distribution, and the name of the test."""
         p, name = _pooled_test(self.pooled)
-        rare = self._rare_test()
+        rare = self._rare_p_value()
         if rare is None:
             return p, name
         return (rare, "chi-squared") if name == "none" else (min(1.0, 2 * min(p, rare)), name)
 
-    def _rare_test(self) -> float | None:
-        """The p-value of the rare levels having one distribution; None where no rare level occurs twice."""
+    def _rare_p_value(self) -> float | None:
+        """The p-value of the rare levels having one distribution; None if no rare level occurs twice."""
         from scipy.special import chdtrc
 
         a, b = self.table[:, self.is_rare]
-        t = a + b
-        n, m = self._sum(self.is_rare)
-        rows, k = n + m, len(t) + self.single_rows
+        t, (n, m) = a + b, self._sum(self.is_rare)
+        rows, k = n + m, len(a) + self.single_rows
         if k < 2 or rows <= max(k, 3.0):
             return None
         if not (n and m):
@@ -102,9 +90,8 @@ class LevelCounts:
         return float(chdtrc(2 * mean**2 / variance, 2 * mean / variance * max(statistic, 0.0)))
 
     def expected_unseen(self) -> float:
-        """Rows of the second sample expected at rare levels that the first lacks, given the totals."""
-        t = self.totals[self.is_rare]
-        n, m = self._sum(self.is_rare)
+        """Expected rows of the second sample at rare levels that the first lacks, given the totals."""
+        t, (n, m) = self.totals[self.is_rare], self._sum(self.is_rare)
         if not n + m:
             return 0.0
         return float((t * (m / (n + m)) ** t).sum() + self.single_rows * m / (n + m))
@@ -112,8 +99,8 @@ class LevelCounts:
     def stability_index(self, unseen: NDArray[np.bool_]) -> float:
         """The population stability index; ``unseen`` are the levels that the first sample could not have had.
 
-        Rare levels count in two classes: seen in the first sample, and not. The first sample has as many rows in
-        the latter as a second one like it would.
+        Rare levels count in two classes: those in the first sample, and the others, of which the first sample is
+        given as many rows as a second one like it would have.
         """
         table = self.pooled
         if self.is_rare.any() or self.single_rows:
@@ -122,14 +109,14 @@ class LevelCounts:
             part = min(self.expected_unseen() / m, 1.0) if m else 0.0
             split = np.array([[n * (1 - part), n * part], [m - new, new]])
             table = np.column_stack([self.table[:, (self.totals > 0) & ~self.is_rare], split])
-        return float(stability_contributions(table).sum())
+        return stability_index(table)
 
 
-def stability_contributions(table: Floats) -> Floats:
-    """(level,) what each adds to the stability index, of counts (before and after, level)."""
-    smooth = (table + 0.5) / (table.sum(axis=1, keepdims=True) + 0.5 * table.shape[1])  # none has a share of 0
+def stability_index(table: Floats) -> float:
+    """The population stability index of counts (before and after, level)."""
+    smooth = (table + 0.5) / (table.sum(axis=1, keepdims=True) + 0.5 * table.shape[1])  # no proportion is 0
     each = (smooth[1] - smooth[0]) * np.log(smooth[1] / smooth[0])
-    return np.where(table.sum(axis=0) > 0, each, 0.0)
+    return float(np.where(table.sum(axis=0) > 0, each, 0.0).sum())
 
 
 def pooled_levels_test(table: Floats) -> tuple[float, str]:
@@ -138,7 +125,7 @@ def pooled_levels_test(table: Floats) -> tuple[float, str]:
 
 
 def _pooled_test(table: Floats) -> tuple[float, str]:
-    from scipy.special import chdtrc  # scipy.stats, for what is rare below, takes half a second to import
+    from scipy.special import chdtrc  # scipy.stats takes half a second to import
 
     table = table[:, table.sum(axis=0) > 0]
     if table.shape[1] < 2 or (table.sum(axis=1) == 0).any():
@@ -148,15 +135,14 @@ def _pooled_test(table: Floats) -> tuple[float, str]:
         from scipy.stats import fisher_exact
 
         return float(fisher_exact(np.round(table).astype(int)).pvalue), "Fisher"
-    statistic = ((table - expected) ** 2 / expected).sum()
-    return float(chdtrc(table.shape[1] - 1, statistic)), "chi-squared"
+    return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum())), "chi-squared"
 
 
 def _pearson_moments(sizes: Floats, totals: Floats, singles: float) -> tuple[float, float]:
     """The mean and the variance of Pearson's statistic, given the rows of each sample and of each level (Dawson, 1954).
 
     >>> mean, variance = _pearson_moments(np.array([3e6, 2e6]), np.array([1e6, 4e6]), 0.0)
-    >>> round(mean, 4), round(variance, 4)  # those of chi-squared with one degree of freedom, of many rows
+    >>> round(mean, 4), round(variance, 4)  # with many rows, those of chi-squared with one degree of freedom
     (1.0, 2.0)
     """
     rows, r, k = float(sizes.sum()), len(sizes), len(totals) + singles

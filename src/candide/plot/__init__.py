@@ -1,29 +1,23 @@
-"""Pictures of a model: each function takes axes or makes them, draws, and gives the axes back.
+"""Pictures of a model: each function draws on the axes it is given, or on new ones, and returns the axes.
 
-``model`` is any fitted estimator of Candide, or what a model file holds. matplotlib is imported at the first picture
-(``pip install 'candide[plot]'``). A class has the same colour and marker in every picture of its model, from a
-palette that colour-blind readers can tell apart (Okabe and Ito, 2008).
+``model`` is any fitted estimator of Candide, or a loaded model file. matplotlib is imported when the first plot is
+drawn (``pip install 'candide[plot]'``). A class has the same colour and marker in every plot of its model, from a
+palette that colour-blind readers can distinguish (Okabe and Ito, 2008).
 
 >>> from candide.demo import garden
 >>> from candide.model.fitted import FittedModel
 >>> ax = densities(FittedModel(garden()), feature="height_cm")
 >>> ax.get_xlabel(), [line.get_label() for line in ax.lines]
 ('height_cm', ['lavender', 'sage', 'thyme'])
->>> import matplotlib.pyplot as plt
->>> plt.close(ax.figure)
 """
 
-from candide.plot.curves import dirichlet, posterior_curve
-from candide.plot.discriminants import discriminant
-from candide.plot.gaussians import ellipses
+from candide.plot.contributions import nomogram, term
+from candide.plot.densities import dirichlet, posterior_curve
+from candide.plot.features import class_means, densities
 from candide.plot.graph import network
-from candide.plot.images import class_means
-from candide.plot.nomogram import nomogram
-from candide.plot.planes import posterior_surface, regions
-from candide.plot.quality import calibration, confusion
-from candide.plot.term_plot import term
+from candide.plot.performance import calibration, confusion, discriminant
+from candide.plot.planes import ellipses, posterior_surface, regions
 from candide.plot.threshold_curves import coverage, lift, precision_recall, roc, thresholds
-from candide.plot.univariate import densities
 
 __all__ = [
     "calibration",

@@ -1,124 +1,95 @@
-"""The graphical model: the class, an arrow to every feature, and the table of each given the class.
-
->>> from candide.demo import garden
->>> from candide.model.fitted import FittedModel
->>> [soil] = node_tables(Drawable.from_model(FittedModel(garden())), ["soil"])
->>> soil.row_names, soil.values.round(2)[0].tolist()
-(['chalk', 'sand', 'clay'], [0.54, 0.3, 0.4])
-"""
+"""The graphical model: the class, an arrow to every feature, and the table of each given the class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from candide import formatting
 from candide.data.table import Name
 from candide.errors import InputError
 from candide.explain.columns import iterate_conditionals
-from candide.plot import axis_text, style
-from candide.plot.data import strongest_columns
+from candide.plot import style
 from candide.plot.drawable import Drawable
 
-_MOST_FEATURES = 6
-_MOST_CLASSES = 4
-_MOST_ROWS = 6
-_LINE_HEIGHT = 0.21  # inches of a line of a table
-_NODE_HEIGHT = 0.4  # and of a node
-_ARROW_HEIGHT = 0.95  # and between the class and the features
-
-
-@dataclass(frozen=True, eq=False)
-class NodeTable:
-    """The table of one node: names of its rows, and a number for every (row, class)."""
-
-    name: Name
-    title: str  # of its values
-    row_names: list[str]
-    values: NDArray
-
-
-def node_tables(drawable: Drawable, names: Sequence[Name]) -> list[NodeTable]:
-    """Features given the class."""
-    found = {}
-    for one in iterate_conditionals(drawable.fitted, _MOST_ROWS):
-        if one.column in names:
-            values = np.asarray(one.values, float).reshape(len(one.row_names), len(drawable.labels))
-            title = one.event if drawable.part_of(one.column)[1].block_kind == "numbers" else "p(x | class)"
-            found[one.column] = NodeTable(one.column, title, one.row_names, values)
-    return [found.get(name) or NodeTable(name, "", [], np.empty((0, len(drawable.labels)))) for name in names]
+_MAX_FEATURES, _MAX_CLASSES, _MAX_ROWS = 6, 4, 6
+_LINE_HEIGHT, _NODE_HEIGHT, _ARROW_HEIGHT = 0.21, 0.4, 0.95  # inches
 
 
 def network(model: Any, *, features: Sequence[Any] | None = None, ax: Any = None) -> Any:
-    """The class above, the features below, an arrow from the class to each, and their conditional tables.
+    """Draw the class above, the features below, an arrow from the class to each, and their conditional tables.
 
-    Neighbours that are modelled together, by a covariance matrix, are joined by a line.
-
-    Without ``features`` it draws all of up to six, else the six that tell most of the class, and says how many more
-    there are.
+    Neighbours that are modelled together, by a covariance matrix, are joined by a line. Without ``features`` it draws
+    up to six, those most strongly associated with the class, and the number of all others.
 
     >>> from candide.demo import garden
     >>> from candide.model.fitted import FittedModel
-    >>> model = FittedModel(garden())
-    >>> ax = network(model, features=["soil", "scented"])
+    >>> ax = network(FittedModel(garden()), features=["soil", "scented"])
     >>> "soil" in {text.get_text() for text in ax.texts}
     True
-    >>> ax.figure.clear()
     """
     drawable = Drawable.from_model(model)
-    tables = node_tables(drawable, _select_features(drawable, features))
-    shown = min(len(drawable.labels), _MOST_CLASSES)
-    more = len(drawable.labels) - shown
-    one = 1.35 + 0.6 * (shown + bool(more))  # inches of a feature
-    wide = max(one * len(tables), one + 3.0)
-    top = max(_NODE_HEIGHT, _LINE_HEIGHT * (shown + bool(more) + 1))
-    low = _LINE_HEIGHT * (1 + max(len(box.row_names) for box in tables))
-    high = low + _NODE_HEIGHT + _ARROW_HEIGHT + _NODE_HEIGHT / 2 + top + 0.1
+    n_classes = min(len(drawable.labels), _MAX_CLASSES)
+    tables = _feature_tables(drawable, features, n_classes)
+    more = len(drawable.labels) - n_classes
+    n_lines, width = n_classes + bool(more), 1.35 + 0.6 * (n_classes + bool(more))  # inches of a feature
+    wide, top = max(width * len(tables), width + 3.0), max(_NODE_HEIGHT, _LINE_HEIGHT * (n_lines + 1))
+    low = _LINE_HEIGHT * max(map(len, tables.values()))
+    level, root = low + _NODE_HEIGHT / 2 + 0.08, low + _NODE_HEIGHT + _ARROW_HEIGHT + _NODE_HEIGHT / 2
+    high = root + top + 0.1
     ax = style.get_axes(ax, size=(wide, high + 0.2))
     ax.set(xlim=(0, wide), ylim=(0, high))
     ax.set_axis_off()
-    level, root = low + _NODE_HEIGHT / 2 + 0.08, low + _NODE_HEIGHT + _ARROW_HEIGHT + _NODE_HEIGHT / 2
     places = (np.arange(len(tables)) + 0.5) * wide / len(tables)
     for x in places:
-        look = {"arrowstyle": "-|>", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", (x, level + _NODE_HEIGHT / 2), (wide / 2, root), arrowprops=look, zorder=1)
-    _draw_links(ax, drawable, [box.name for box in tables], places, level)
-    target = getattr(drawable.fitted, "target", None) or "class"
-    _draw_node(ax, wide / 2, root, axis_text.shorten(target, 16), "#ffffff")
-    beside = wide / 2 + 0.45 + 0.04 * len(axis_text.shorten(target, 16))
-    _draw_class_table(ax, drawable, shown, (beside, root + 0.03, 1.9, top))
-    names = axis_text.shorten_names([axis_text.column_title(box.name) for box in tables], 18)
-    for x, name, box in zip(places, names, tables, strict=True):
+        _draw_arrow(ax, (x, level + _NODE_HEIGHT / 2), (wide / 2, root), "-|>")
+    for (a, first), (b, second) in pairwise(zip(places, tables, strict=True)):
+        i, j = (drawable.column_places[name][0] for name in (first, second))
+        params = drawable.fitted.model.distributions[i].parameters()
+        if i == j and any(p.ndim == 3 for p in params.values()):  # correlated given the class
+            _draw_arrow(ax, (b, level), (a, level), "-")
+    target = style.shorten(drawable.fitted.target or "class", 16)
+    _draw_node(ax, wide / 2, root, target, "#ffffff")
+    beside = wide / 2 + 0.45 + 0.04 * len(target)
+    _draw_cells(ax, _class_rows(drawable, n_classes), (beside, root + 0.03, 1.9, top))
+    names = style.shorten_names([style.column_title(name) for name in tables], 18)
+    for x, name, rows in zip(places, names, tables.values(), strict=True):
         _draw_node(ax, x, level, name, "#eaf2f8")
-        _draw_node_table(ax, box, drawable.labels[:shown], more, x - one / 2 + 0.1, one - 0.2, low)
+        height = _LINE_HEIGHT * len(rows)
+        _draw_cells(ax, rows, (x - width / 2 + 0.1, low - height, width - 0.2, height))
     if left := len(drawable.columns) - len(tables):
         others = f"and {formatting.format_count(left, 'more feature')}"
         ax.text(0.1, root, others, ha="left", va="center", fontsize=9, style="italic", color="#555555")
     return ax
 
 
-def _select_features(drawable: Drawable, features: Sequence[Any] | None) -> list[Name]:
+def _feature_tables(drawable: Drawable, features: Sequence[Any] | None, n_classes: int) -> dict[Name, list[list[str]]]:
+    """Return the cells of the table of each feature, by default of up to six: a heading, then values by class."""
+    names = list(drawable.columns)
     if features is not None:
-        chosen = [features] if isinstance(features, str | int) else list(features)
-        if not chosen:
+        if not isinstance(features, str | int) and not list(features):
             raise InputError("features: name at least one")
-        return list(dict.fromkeys(drawable.resolve_column(f) for f in chosen))
-    if len(drawable.columns) <= _MOST_FEATURES:
-        return list(drawable.columns)
-    return strongest_columns(drawable)[:_MOST_FEATURES]
+        names = drawable.resolve_columns(features)
+    elif len(names) > _MAX_FEATURES:
+        names = drawable.strongest_columns[:_MAX_FEATURES]
+    classes = style.shorten_names(drawable.labels[:n_classes], 9)
+    more = ["…"] if len(drawable.labels) > n_classes else []
+    tables = {name: [["", *classes, *more]] for name in names}
+    for given in iterate_conditionals(drawable.fitted, _MAX_ROWS):
+        if given.column in tables:
+            is_number = drawable.part_of(given.column)[1].block_kind == "numbers"
+            heading = [given.event if is_number else "p(x | class)", *classes, *more]
+            row_names = style.shorten_names([name.replace("correlation with", "corr.") for name in given.row_names], 15)
+            values = np.asarray(given.values, float).reshape(len(row_names), len(drawable.labels))[:, :n_classes]
+            rows = zip(row_names, values, strict=True)
+            tables[given.column] = [heading, *([name, *map(_format_number, row), *more] for name, row in rows)]
+    return tables
 
 
-def _draw_links(ax: Any, drawable: Drawable, names: list[Name], places: NDArray, level: float) -> None:
-    """A line between neighbours that are modelled together: given the class they still depend on each other."""
-    for a, b in pairwise(range(len(names))):
-        i, j = (drawable.column_places[names[k]][0] for k in (a, b))
-        params = drawable.fitted.model.distributions[i].parameters()
-        if i == j and any(p.ndim == 3 for p in params.values()):  # correlations
-            look = {"arrowstyle": "-", "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-            ax.annotate("", (places[b], level), (places[a], level), arrowprops=look, zorder=1)
+def _draw_arrow(ax: Any, end: tuple[float, float], start: tuple[float, float], kind: str) -> None:
+    how = {"arrowstyle": kind, "color": style.DARK, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", end, start, arrowprops=how, zorder=1)
 
 
 def _draw_node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
@@ -126,41 +97,19 @@ def _draw_node(ax: Any, x: float, y: float, name: str, fill: str) -> None:
     ax.text(x, y, name, ha="center", va="center", fontsize=10, bbox=box, zorder=3)
 
 
-def _draw_class_table(ax: Any, drawable: Drawable, shown: int, place: tuple[float, float, float, float]) -> None:
-    rows = [["", "p(class)"]]
-    names = axis_text.shorten_names(drawable.labels[:shown], 16)
-    rows += [[name, _format_number(p)] for name, p in zip(names, drawable.class_proportions, strict=False)]
-    if more := len(drawable.labels) - shown:
-        rows.append([f"{more} more", _format_number(drawable.class_proportions[shown:].sum())])
-    _draw_cells(ax, rows, place)
-
-
-def _draw_node_table(
-    ax: Any, box: NodeTable, classes: Sequence[Any], more: int, x: float, width: float, top: float
-) -> None:
-    rows = [[box.title, *axis_text.shorten_names(classes, 9), *(["…"] if more else [])]]
-    names = axis_text.shorten_names([name.replace("correlation with", "corr.") for name in box.row_names], 15)
-    for name, values in zip(names, box.values, strict=True):
-        rows.append(
-            [
-                name,
-                *map(_format_number, values[: len(classes)]),
-                *(["…"] if more else []),
-            ]
-        )
-    height = _LINE_HEIGHT * len(rows)
-    _draw_cells(ax, rows, (x, top - height, width, height))
+def _class_rows(drawable: Drawable, n_classes: int) -> list[list[str]]:
+    names, p = style.shorten_names(drawable.labels[:n_classes], 16), drawable.class_proportions
+    rows = [["", "p(class)"], *([name, _format_number(v)] for name, v in zip(names, p, strict=False))]
+    more = len(drawable.labels) - n_classes
+    return [*rows, [f"{more} more", _format_number(p[n_classes:].sum())]] if more else rows
 
 
 def _format_number(value: float) -> str:
-    """A number in few signs."""
-    if 1000 <= abs(value) < 1e6:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def _draw_cells(ax: Any, rows: list[list[str]], place: tuple[float, float, float, float]) -> None:
-    """A table of text; ``place`` is left, bottom, width and height in the units of the axes."""
+    """Draw a table of text; ``place`` is left, bottom, width and height in the units of the axes."""
     from matplotlib.transforms import Bbox
 
     wide, high = ax.get_xlim()[1], ax.get_ylim()[1]

@@ -1,39 +1,37 @@
-"""A picture by name, from a model alone or with a source of rows, and into a file: what the command line draws.
-
->>> from candide.demo import garden
->>> from candide.model.fitted import FittedModel
->>> figure, facts = draw_plot(FittedModel(garden()), PlotSpec("ellipses", features=("height_cm", "leaf_mm")))
->>> facts
-{'what': 'ellipses', 'features': ['height_cm', 'leaf_mm'], 'rows': None}
-"""
+"""Plots by name, from a model alone or with a source of rows, and into a file: what the command line draws."""
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from candide.data.table import Name
+from candide.data.text_columns import days_to_temporal
+from candide.engines.base import Source, Watch, no_progress, open_source
+from candide.engines.batches import iterate_columns
+from candide.engines.reading import ReadOptions, make_read_options
+from candide.engines.scoring import SkippedRows, TrueClasses, prepare_to_score, score_labelled
 from candide.errors import InputError, unknown_name_error
 from candide.files import check_output, write_atomically
-from candide.metrics.calibration import confusion_matrix, log_odds, predicted_and_observed
+from candide.metrics.curves import confusion_matrix, log_odds_of_class, predicted_and_observed
 from candide.metrics.scores import Scores
-from candide.plot import axis_text, discriminants, quality, style, term_plot, threshold_curves
-from candide.plot.data import PlotRows, strongest_columns, two_strongest_columns
+from candide.model.fitted import FittedModel
+from candide.model.plan import Plan
+from candide.plot import contributions, performance, style, threshold_curves
 from candide.plot.drawable import Drawable
-from candide.plot.gaussians import ellipses, is_gaussian
+from candide.plot.features import class_means, densities, figure_height, suggest_shape
 from candide.plot.graph import network
-from candide.plot.images import class_means, suggest_shape
-from candide.plot.nomogram import draw as draw_nomogram
-from candide.plot.nomogram import nomogram_lines
-from candide.plot.planes import posterior_surface, regions
-from candide.plot.univariate import densities, figure_height
+from candide.plot.planes import ellipses, is_gaussian, posterior_surface, regions
 
 
 class ImageFormat(NamedTuple):
-    """What is noted in a picture, no date among it, and by which bytes it is known again as Candide's."""
+    """The metadata of an image file, without a date, and the bytes that mark it as Candide's."""
 
     metadata: dict[str, str | None]
     marker: bytes
@@ -45,6 +43,7 @@ IMAGE_FORMATS = {
     "pdf": ImageFormat({"Creator": "Candide", "CreationDate": None}, b"/Creator (Candide)"),
 }
 _MAX_PANELS = 6  # densities drawn where no feature is named
+_THRESHOLD_METRICS = ("accuracy", "auc", "average_precision")
 DrawnPlot = tuple[Any, dict[str, Any]]  # axes, and what was drawn
 
 
@@ -60,9 +59,87 @@ class PlotSpec:
     bins: int = 10
     normalise: bool = False
 
+    @property
+    def positive(self) -> Any:
+        if len(self.classes) > 1:
+            raise InputError(f"{self.plot_name}: name one class, not {len(self.classes)}")
+        return self.classes[0] if self.classes else None
+
+
+@dataclass(frozen=True)
+class PlotRows:
+    """A source, the column of the labels, and how it is read."""
+
+    data: Any
+    target: str | None = None
+    reading: ReadOptions | None = None
+    progress: Watch = no_progress
+
+    @contextmanager
+    def _open(self, fitted: FittedModel, action: str) -> Iterator[Source]:
+        with open_source(self.data, make_read_options(fitted, self.reading)) as source, self.progress(source, action):
+            yield source
+
+    def columns(self, fitted: FittedModel, features: Sequence[Name]) -> tuple[dict[Name, Any], NDArray | None]:
+        """Return columns of all rows, and class codes, -1 where missing; None where there is no column of labels.
+
+        A warning counts the rows without a class, or with one that the model does not have.
+        """
+        with self._open(fitted, "reading") as source:
+            target = self.target or fitted.target
+            if self.target is not None and self.target not in source.columns:
+                raise unknown_name_error("target", self.target, source.columns)
+            return _read_columns(source, fitted, features, target if target in source.columns else None)
+
+    def posteriors(self, fitted: FittedModel) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield log p(class | x), (row, class), and class codes, in batches, of the rows that have a known class."""
+        with self._open(fitted, "scoring") as source:
+            target: Any = self.target or fitted.target
+            if target is None:
+                raise InputError("the model has no target column; name the column of labels: --target COL")
+            if target not in source.columns:
+                raise unknown_name_error("target", target, source.columns)
+            scored = score_labelled(source, fitted, target, lambda log_posterior, y, _: (log_posterior, y))
+            yield from scored.results
+        scored.skipped_rows.warn(target, stacklevel=3)
+
+
+def _read_columns(
+    source: Source, fitted: FittedModel, features: Sequence[Name], target: str | None
+) -> tuple[dict[Name, Any], NDArray | None]:
+    import pyarrow as pa
+
+    for name in features:
+        if str(name) not in source.columns:
+            raise unknown_name_error(f"column in {source.name}:", str(name), source.columns)
+    parts = []
+    for part in fitted.plan.parts:
+        at = [j for j, name in enumerate(() if part.is_joint_term else part.columns) if name in features]
+        if at:
+            selected = part.select_features(at)
+            parts.append(replace(part, columns=selected.columns, encodings=selected.encodings))
+    plan = Plan(tuple(features), tuple(parts))
+    prepare_to_score(source, plan, fitted, target)
+    scan = source.engine.score(source, plan, [target] if target else [], codes=False)
+    table = pa.Table.from_batches(scan.batches, scan.schema).combine_chunks()
+    columns: dict[Name, Any] = {}
+    for i, (part, j) in enumerate(iterate_columns(plan)):
+        name, column = part.columns[j], table.column(i).combine_chunks()
+        if part.block_kind != "codes" or not part.encodings[j].is_read_as_text:
+            column = column.to_numpy(zero_copy_only=False)
+            if kind := source.temporal_kind(str(name)):
+                column = days_to_temporal(column, kind)
+        columns[name] = column
+    if target is None:
+        return columns, None
+    truth, skipped = TrueClasses.from_column(fitted.labels, table.column("k0")), SkippedRows(fitted.labels)
+    skipped.add(truth)
+    skipped.warn(target, stacklevel=3)
+    return columns, np.where(truth.is_known, truth.codes, -1)
+
 
 def draw_plot(model: Any, spec: PlotSpec, rows: PlotRows | None = None) -> tuple[Any, dict[str, Any]]:
-    """The figure, and what it shows."""
+    """Return the figure, and what it shows."""
     if spec.plot_name not in PLOTS:
         raise unknown_name_error("picture", spec.plot_name, PLOTS)
     style.import_matplotlib()
@@ -75,20 +152,19 @@ def draw_plot(model: Any, spec: PlotSpec, rows: PlotRows | None = None) -> tuple
 
 
 def write_figure(figure: Any, path: str | os.PathLike, dpi: int = 150, *, force: bool = False) -> str:
-    """Write a figure whole or not at all, in the format that the name's ending says; returns the format.
+    """Write a figure completely or not at all, in the format of the file's ending, and return the format.
 
-    A file that is no picture of Candide's is written over by ``force`` only.
+    A file that is not a picture of Candide is overwritten only with ``force``.
     """
     ending = image_format(path)
     check_output(path, is_own_file=is_candide_image, force=force)
     with style.import_matplotlib().rc_context({"svg.hashsalt": "candide"}):  # the same picture is the same file
-        image = axis_text.render_figure(figure, format=ending, dpi=dpi, metadata=IMAGE_FORMATS[ending].metadata)
+        image = style.render_figure(figure, format=ending, dpi=dpi, metadata=IMAGE_FORMATS[ending].metadata)
     write_atomically(path, [image])
     return ending
 
 
 def image_format(path: str | os.PathLike) -> str:
-    """The format that a file name asks for."""
     ending = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if ending not in IMAGE_FORMATS:
         raise unknown_name_error("format of a picture", ending, IMAGE_FORMATS)
@@ -96,71 +172,55 @@ def image_format(path: str | os.PathLike) -> str:
 
 
 def is_candide_image(path: str) -> bool:
-    """Whether a file is a picture that Candide made, by the name of its maker in it."""
     with open(path, "rb") as file:
         return IMAGE_FORMATS[image_format(path)].marker in file.read()
 
 
 def _densities(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
     names = [drawable.resolve_column(f) for f in spec.features]
-    if not names:
-        names = strongest_columns(drawable)[:_MAX_PANELS] or list(drawable.columns[:1])
+    names = names or drawable.strongest_columns[:_MAX_PANELS] or list(drawable.columns[:1])
     X, y, n = _read(drawable, rows, [name for name in names if drawable.part_of(name)[1].block_kind != "documents"])
-    few = len(drawable.labels) <= style.MAX_LEGEND_CLASSES
-    size = (5.4, 3.2) if few else (5.4, figure_height(len(drawable.labels)))
+    is_few = len(drawable.labels) <= style.MAX_LEGEND_CLASSES
+    size = (5.4, 3.2) if is_few else (5.4, figure_height(len(drawable.labels)))
     axes = style.make_axes(len(names), 2, size) if len(names) > 1 else [style.get_axes()]
     for ax, name in zip(axes, names, strict=True):
         densities(drawable, X, y, feature=name, ax=ax)
-    if len(axes) > 1 and few:
+    if len(axes) > 1 and is_few:
         style.share_legend(axes, drawable.labels)
     return axes, {"features": names, "rows": n}
 
 
 def _read(drawable: Drawable, rows: PlotRows | None, names: Any) -> tuple[Any, Any, int | None]:
-    """Columns, labels and the number of rows."""
-    if rows is None or not names:  # of text, rows say nothing that is drawn
+    if rows is None or not names:
         return None, None, None
-    X, codes = rows.columns(drawable, names)
+    X, codes = rows.columns(drawable.fitted, names)
     y = None if codes is None else [None if c < 0 else drawable.labels[c] for c in codes.tolist()]
     return X, y, len(next(iter(X.values())))
 
 
-def _draw_plane(
-    draw: Callable, is_usable: Callable[..., bool] = lambda *_: True, kind: str = "columns of numbers"
-) -> Callable[..., DrawnPlot]:
-    def drawn(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
-        note: dict[str, str] = {}
-        if spec.features or len(drawable.columns) <= 2:
-            names = drawable.resolve_column_pair(spec.features or None)
-        else:
-            names, note["note"] = two_strongest_columns(drawable, is_usable, kind)
-        X, y, n = _read(drawable, rows, names)
-        return draw(drawable, spec, names, X, y), {"features": list(names), "rows": n, **note}
-
-    return drawn
-
-
-def _regions(drawable: Drawable, spec: PlotSpec, names: Any, X: Any, y: Any) -> Any:
-    return regions(drawable, X, y, features=names)
-
-
-def _ellipses(drawable: Drawable, spec: PlotSpec, names: Any, X: Any, y: Any) -> Any:
-    return ellipses(drawable, X, y, features=names)
-
-
-def _surface(drawable: Drawable, spec: PlotSpec, names: Any, X: Any, y: Any) -> Any:
-    alone = len(spec.classes) == 1
-    return posterior_surface(
-        drawable, X, features=names, classes=spec.classes or None, difference=not alone, kind=spec.kind or "surface"
-    )
+def _plane(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
+    note: dict[str, str] = {}
+    if spec.features or len(drawable.columns) <= 2:
+        names = drawable.resolve_column_pair(spec.features or None)
+    elif spec.plot_name == "ellipses":
+        names, note["note"] = drawable.two_strongest_columns(is_gaussian, "gaussian columns")
+    else:
+        names, note["note"] = drawable.two_strongest_columns(lambda *_: True, "columns of numbers")
+    X, y, n = _read(drawable, rows, names)
+    if spec.plot_name == "surface":
+        how: Any = {"classes": spec.classes or None, "kind": spec.kind or "surface"}
+        ax = posterior_surface(drawable, X, features=names, difference=len(spec.classes) != 1, **how)
+    else:
+        ax = (regions if spec.plot_name == "regions" else ellipses)(drawable, X, y, features=names)
+    return ax, {"features": list(names), "rows": n, **note}
 
 
 def _means(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
     if spec.shape is None:
         n = len(drawable.columns)
         raise InputError(
-            f"means: this picture is for images, whose columns are pixels; if the {n} columns of this model are, say "
-            f"their rows and columns: --shape {suggest_shape(n)}; else draw densities, regions, ellipses or network"
+            f"means: this picture is for images, whose columns are pixels; if the {n} columns of this model are, pass "
+            f"their rows and columns: --shape {suggest_shape(n)}; or draw densities, regions, ellipses or network"
         )
     return class_means(drawable, spec.shape, classes=spec.classes or None), {"shape": list(spec.shape)}
 
@@ -170,80 +230,79 @@ def _network(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> Drawn
 
 
 def _term(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
-    named: Any = spec.features[0] if len(spec.features) == 1 else spec.features or None
-    one = term_plot.find_term(drawable, named)
-    ax = term_plot.draw_term(drawable, one, _positive(spec))
-    return ax, {"term": one.title, "features": list(one.columns), "weight": one.weight, "rows": None}
+    name: Any = spec.features[0] if len(spec.features) == 1 else spec.features or None
+    term = contributions.find_term(drawable, name)
+    facts = {"term": term.title, "features": list(term.columns), "weight": term.weight, "rows": None}
+    return contributions.draw_term(drawable, term, spec.positive), facts
 
 
 def _nomogram(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
-    c = term_plot.positive_class_of(drawable, _positive(spec))
-    lines = nomogram_lines(drawable, c, [drawable.resolve_column(f) for f in spec.features] or None)
-    facts = {"features": [one.name for one in lines], "positive": drawable.labels[c], "rows": None}
-    return draw_nomogram(drawable, c, lines), facts
+    c = contributions.positive_class(drawable, spec.positive)
+    names = [drawable.resolve_column(f) for f in spec.features]
+    lines = contributions.nomogram_lines(drawable, c, names or None)
+    facts = {"features": [line.name for line in lines], "positive": drawable.labels[c], "rows": None}
+    return contributions.draw_nomogram(drawable, c, lines), facts
+
+
+def _concatenate(pairs: Iterator[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDArray]:
+    first, second = zip(*pairs, strict=True)
+    return np.concatenate(first), np.concatenate(second)
 
 
 def _discriminant(drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
-    c = discriminants.positive_class(drawable, _positive(spec))
-    batches = [(log_odds(log_p, c), codes) for log_p, codes in rows.posteriors(drawable)]
-    values, codes = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
-    ax = discriminants.draw(drawable.labels, c, values, codes, kind=spec.kind)
-    wrong = int(((values > 0) != (codes == c)).sum())
-    return ax, {"rows": len(codes), "positive": drawable.labels[c], "errors": wrong}
+    c, posteriors = performance.discriminant_class(drawable, spec.positive), rows.posteriors(drawable.fitted)
+    odds, codes = _concatenate((log_odds_of_class(log_p, c), codes) for log_p, codes in posteriors)
+    ax = performance.draw_discriminant(drawable.labels, c, odds, codes, kind=spec.kind)
+    errors = int(((odds > 0) != (codes == c)).sum())
+    return ax, {"rows": len(codes), "positive": drawable.labels[c], "errors": errors}
 
 
 def _calibration(drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
-    positive = _positive(spec)
-    c = None if positive is None else drawable.class_code(positive)
-    parts = [predicted_and_observed(np.exp(log_p), codes, c) for log_p, codes in rows.posteriors(drawable)]
-    p, truth = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    ax = quality.draw_calibration(p, truth, quality.calibrated_class_name(drawable.labels, c), spec.bins)
+    c, posteriors = None, rows.posteriors(drawable.fitted)
+    if spec.positive is not None:
+        c = drawable.class_code(spec.positive)
+    p, truth = _concatenate(predicted_and_observed(np.exp(log_p), codes, c) for log_p, codes in posteriors)
+    ax = performance.draw_calibration(p, truth, performance.assessed_class_name(drawable.labels, c), spec.bins)
     return ax, {"rows": len(p), "bins": spec.bins}
 
 
 def _confusion(drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
-    k = len(drawable.labels)
-    parts = [confusion_matrix(codes, log_p.argmax(axis=1), k) for log_p, codes in rows.posteriors(drawable)]
-    matrix = sum(parts, start=np.zeros((k, k), np.intp))
+    k, posteriors = len(drawable.labels), rows.posteriors(drawable.fitted)
+    matrices = (confusion_matrix(codes, log_p.argmax(axis=1), k) for log_p, codes in posteriors)
+    matrix = sum(matrices, start=np.zeros((k, k), np.intp))
     facts = {"rows": int(matrix.sum()), "confusion": matrix.tolist()}
-    return quality.draw_confusion(matrix, drawable.labels, normalise=spec.normalise), facts
+    return performance.draw_confusion(matrix, drawable.labels, normalise=spec.normalise), facts
 
 
-def _draw_threshold_curve(draw: Callable) -> Callable[..., DrawnPlot]:
-    def drawn(drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
-        parts = [Scores.from_log_posterior(log_p, codes) for log_p, codes in rows.posteriors(drawable) if len(codes)]
-        if not parts:
-            raise InputError(f"no row has a class; {spec.plot_name} is drawn of rows whose class is known")
-        scores = reduce(add, parts)
-        found = {name: value for name, value in scores.metrics().items() if name in _THRESHOLD_METRICS}
-        return draw(drawable, scores, _positive(spec)), {"rows": int(scores.n), **found}
-
-    return drawn
-
-
-def _positive(spec: PlotSpec) -> Any:
-    if len(spec.classes) > 1:
-        raise InputError(f"{spec.plot_name}: name one class, not {len(spec.classes)}")
-    return spec.classes[0] if spec.classes else None
+def _threshold_curve(draw: Callable, drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
+    posteriors = rows.posteriors(drawable.fitted)
+    parts = [Scores.from_log_posterior(log_p, codes) for log_p, codes in posteriors if len(codes)]
+    if not parts:
+        raise InputError(f"no row has a class; {spec.plot_name} is drawn of rows whose class is known")
+    scores = reduce(add, parts)
+    metrics = {name: value for name, value in scores.metrics().items() if name in _THRESHOLD_METRICS}
+    how = {} if spec.plot_name == "coverage" else {"positive": spec.positive}
+    return draw(drawable, scores, **how), {"rows": int(scores.n), **metrics}
 
 
-PLOTS: dict[str, Callable[..., DrawnPlot]] = {
-    "densities": _densities,
-    "regions": _draw_plane(_regions),
-    "surface": _draw_plane(_surface),
-    "ellipses": _draw_plane(_ellipses, is_gaussian, "gaussian columns"),
-    "means": _means,
+_PLOTS_OF_ROWS: dict[str, Callable[..., DrawnPlot]] = {
     "discriminant": _discriminant,
     "calibration": _calibration,
     "confusion": _confusion,
-    "roc": _draw_threshold_curve(threshold_curves.draw_roc),
-    "pr": _draw_threshold_curve(threshold_curves.draw_precision_recall),
-    "lift": _draw_threshold_curve(threshold_curves.draw_lift),
-    "coverage": _draw_threshold_curve(threshold_curves.draw_coverage),
-    "thresholds": _draw_threshold_curve(threshold_curves.draw_thresholds),
+    "roc": partial(_threshold_curve, threshold_curves.roc),
+    "pr": partial(_threshold_curve, threshold_curves.precision_recall),
+    "lift": partial(_threshold_curve, threshold_curves.lift),
+    "coverage": partial(_threshold_curve, threshold_curves.coverage),
+    "thresholds": partial(_threshold_curve, threshold_curves.thresholds),
+}
+PLOTS: dict[str, Callable[..., DrawnPlot]] = {
+    "densities": _densities,
+    "regions": _plane,
+    "surface": _plane,
+    "ellipses": _plane,
+    "means": _means,
+    **_PLOTS_OF_ROWS,
     "network": _network,
     "term": _term,
     "nomogram": _nomogram,
 }
-_PLOTS_OF_ROWS = ("discriminant", "calibration", "confusion", "roc", "pr", "lift", "coverage", "thresholds")
-_THRESHOLD_METRICS = ("accuracy", "auc", "average_precision")

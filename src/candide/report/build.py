@@ -1,12 +1,4 @@
-"""Building a report: a model, evaluated on data where there are any, as one HTML file.
-
->>> from candide.demo import garden, garden_rows
->>> from candide.model.fitted import FittedModel
->>> plants, herbs = garden_rows(300, seed=0)
->>> report = build_report(FittedModel(garden()), {**plants, "herb": herbs}, "herb")
->>> report.page.assessment.sentences[0][:27], report.text.count("<section"), report.page.missing_sections
-('Accuracy 95.3% on 300 rows;', 8, ())
-"""
+"""Building a report: a model, evaluated on data where there are any, as one HTML file."""
 
 import os
 from dataclasses import dataclass, replace
@@ -16,29 +8,21 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from candide.data.notes import DataWarning
-from candide.engines.addresses import redact_address
 from candide.engines.base import Watch, no_progress, open_source
-from candide.engines.reading import ReadOptions, make_read_options
+from candide.engines.reading import ReadOptions, make_read_options, redact_address
 from candide.errors import InputError, UnlabelledError
-from candide.export.modules import check_javascript, quote_wide_integers
 from candide.export.parameters import export_parameters
-from candide.files import check_output
+from candide.export.targets import check_javascript, quote_wide_integers
+from candide.files import check_output, write_atomically
 from candide.model.fitted import FittedModel
 from candide.monitoring.data_checks import check_data
 from candide.monitoring.drift import detect_drift
 from candide.report import html
-from candide.report.summary.monitoring import CheckSummary, DriftSummary, summarize_check, summarize_drift
-from candide.report.summary.page import (
-    DATA_WARNINGS,
-    PERFORMANCE,
-    WHAT_IF,
-    MissingSection,
-    PageSummary,
-    ReportSummary,
-    summarize_page,
-)
-from candide.store.models import ModelLike, load_fitted
-from candide.validation.row_errors import evaluate_rows
+from candide.report.summary import page as pages
+from candide.report.summary.monitoring import DriftSummary, summarize_check, summarize_drift
+from candide.report.summary.page import MissingSection, PageSummary, ReportSummary
+from candide.store.file import ModelLike, load_fitted
+from candide.validation.evaluation import evaluate_rows
 
 _MAX_ERRORS = 8  # rows with the largest errors
 _MIN_BYTES_PER_NUMBER = 6  # bytes that a number takes at least
@@ -70,24 +54,26 @@ def build_report(
     """
     fitted = load_fitted(model)
     if isinstance(data, str) and data == "-":
-        remedy = "write it to a file first"
-        raise InputError(
-            "a report reads its data more than once, so not from standard input", value=data, remedy=remedy
-        )
+        problem = "a report reads its data more than once, so not from standard input"
+        raise InputError(problem, value=data, remedy="write it to a file first")
     if data is None:
-        return _add_parameters(fitted, summarize_page(fitted), full)
+        return _add_parameters(fitted, pages.summarize_page(fitted), full)
     name, gap = _target(fitted, data, target, reading)
-    evaluation, check, missing = None, None, [gap] if gap else []
+    evaluation, check, missing, source = None, None, [gap] if gap else [], _source_name(data)
     if name is not None:
+        how: Any = {"weight": weight, "reading": reading, "watch": watch}
         try:
-            evaluation = evaluate_rows(
-                fitted, data, name, weight=weight, max_errors=_MAX_ERRORS, reading=reading, watch=watch
-            )
-            check, missing = _check_summary(fitted, data, name, weight, reading)
+            evaluation = evaluate_rows(fitted, data, name, max_errors=_MAX_ERRORS, **how)
         except UnlabelledError as error:
-            missing = [MissingSection(PERFORMANCE, error.problem, error.remedy or "")]
+            missing = [MissingSection(pages.PERFORMANCE, error.problem, error.remedy or "")]
+        else:
+            try:
+                result = check_data(data, name, weight=weight, reading=make_read_options(fitted, reading))
+                check = summarize_check(source or "the table", name, result)
+            except InputError as error:
+                missing = [MissingSection(pages.DATA_WARNINGS, error.problem, error.remedy or "see candide check")]
     drift = _drift_summary(fitted, data, reading)
-    page = summarize_page(fitted, evaluation, check, data=_source_name(data), drift=drift, missing_sections=missing)
+    page = pages.summarize_page(fitted, evaluation, check, data=source, drift=drift, missing_sections=missing)
     return _add_parameters(fitted, page, full)
 
 
@@ -109,7 +95,7 @@ def _add_parameters(fitted: FittedModel, page: PageSummary, full: bool) -> Rende
             return RenderedReport(text, whole)
         raise InputError(_TOO_LARGE.format("", size / 1e3, limit / 1e3), remedy=_FULL_REMEDY)
     except InputError as error:
-        missing = MissingSection(WHAT_IF, error.problem, error.remedy or "see candide export")
+        missing = MissingSection(pages.WHAT_IF, error.problem, error.remedy or "see candide export")
         page = replace(page, missing_sections=(*page.missing_sections, missing))
         return RenderedReport(html.render_page(page, full=full), page)
 
@@ -117,12 +103,11 @@ def _add_parameters(fitted: FittedModel, page: PageSummary, full: bool) -> Rende
 def _min_bytes(distribution: Any) -> int:
     """Return how many bytes the numbers of a distribution take at least, equal ones once; 0 where that is not known."""
     try:
-        own = sum(len(np.unique(array)) for array in distribution.arrays().values() if array.dtype.kind == "f")
+        n = sum(len(np.unique(array)) for array in distribution.arrays().values() if array.dtype.kind == "f")
     except InputError:
         return 0
-    return _MIN_BYTES_PER_NUMBER * own + (
-        0 if distribution.inner_distribution is None else _min_bytes(distribution.inner_distribution)
-    )
+    inner = distribution.inner_distribution
+    return _MIN_BYTES_PER_NUMBER * n + (0 if inner is None else _min_bytes(inner))
 
 
 def write_report(
@@ -130,13 +115,9 @@ def write_report(
 ) -> ReportSummary:
     """Write a report into a file; a file that is not a report is overwritten only with ``force``."""
     check_output(path, model, data, is_own_file=html.is_page, force=force)
-    size = html.write_page(report.text, path, force=force)
-    return ReportSummary(
-        _source_name(model) or "a model",
-        os.fspath(path),
-        size,
-        tuple(f"{one.section}: {one.reason}" for one in report.page.missing_sections),
-    )
+    raw, missing = report.text.encode(), tuple(map(str, report.page.missing_sections))
+    write_atomically(path, [raw])
+    return ReportSummary(_source_name(model) or "a model", os.fspath(path), len(raw), missing)
 
 
 def _source_name(data: Any) -> str | None:
@@ -147,17 +128,17 @@ def _source_name(data: Any) -> str | None:
 def _target(
     fitted: FittedModel, data: Any, target: str | None, reading: ReadOptions | None
 ) -> tuple[str | None, MissingSection | None]:
-    """Return the column of the labels, or why there is none."""
     name = target or fitted.target
     if name is None:
         remedy = "name the column of the labels: --target COL (target=...)"
-        return None, MissingSection(PERFORMANCE, "the model has no target column", remedy)
+        return None, MissingSection(pages.PERFORMANCE, "the model has no target column", remedy)
     with open_source(data, make_read_options(fitted, reading)) as source:
-        is_there = name in source.columns
-    if is_there or target is not None:  # evaluation raises an error for a named column that is not there
+        is_known = name in source.columns
+    if is_known or target is not None:  # evaluation raises an error for a named column that is not there
         return name, None
     remedy = f"pass rows with {name!r}, or name the column of the labels: --target COL (target=...)"
-    return None, MissingSection(PERFORMANCE, f"{_source_name(data) or 'the table'} has no column {name!r}", remedy)
+    reason = f"{_source_name(data) or 'the table'} has no column {name!r}"
+    return None, MissingSection(pages.PERFORMANCE, reason, remedy)
 
 
 def _drift_summary(fitted: FittedModel, data: Any, reading: ReadOptions | None) -> DriftSummary | None:
@@ -170,14 +151,3 @@ def _drift_summary(fitted: FittedModel, data: Any, reading: ReadOptions | None) 
             return summarize_drift(detect_drift(fitted, data, reading=reading))
     except InputError:
         return None
-
-
-def _check_summary(
-    fitted: FittedModel, data: Any, target: str, weight: str | None, reading: ReadOptions | None
-) -> tuple[CheckSummary | None, list[MissingSection]]:
-    """Return the data check of a table, or why it cannot be checked."""
-    try:
-        found = check_data(data, target, weight=weight, reading=make_read_options(fitted, reading))
-    except InputError as error:
-        return None, [MissingSection(DATA_WARNINGS, error.problem, error.remedy or "see candide check")]
-    return summarize_check(_source_name(data) or "the table", target, found), []

@@ -2,28 +2,13 @@
 
 A summary is a frozen dataclass; every value is computed when it is created. The metadata of a field define the section
 of a report that shows it, with title, columns, formats and caption. The terminal and notebooks render sections, JSON
-the fields.
-
->>> @dataclass(frozen=True, repr=False)
-... class Finds(Summary):
-...     garden: str
-...     found: tuple[complex, ...] = field(metadata=table("Finds", Column("x", "real"), Column("y", "imag", ".1f")))
-...
-...     @property
-...     def headline(self) -> str:
-...         return f"Found in {self.garden}"
->>> print(Finds("the yard", (1 + 2j,)))
-Found in the yard
-<BLANKLINE>
-Finds
-x      y
-1.0  2.0
->>> Finds("the yard", (1 + 2j,)).to_dict()
-{'garden': 'the yard', 'found': [(1+2j)]}
+the fields: their names are keys of the documented interface.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import Any, ClassVar
 
@@ -32,6 +17,7 @@ from candide.formatting import Column, render_html_table, table_rows
 
 MAX_TABLE_ROWS = 40  # rows of a table on a screen
 INTERNAL = {"internal": True}  # metadata of a field that JSON leaves out
+FLAT = {"flat": True}  # metadata of a field whose items stand beside the other fields in JSON
 
 Title = str | Callable[[Any], str]  # of a section, or a function of its record
 
@@ -47,7 +33,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Literal:
-    """Text to be copied as it stands, however long its lines are."""
+    """Text to be copied unchanged, however long its lines are."""
 
     text: str
 
@@ -95,15 +81,13 @@ class TableSection:
         first = list(records)[:MAX_TABLE_ROWS]
         shown, rows = table_rows(columns, first)
         styles = [[column.style(record) if column.style else "" for column in shown] for record in first]
-        return cls(title, shown, rows, styles=styles, **{"n_more": len(records) - len(first), **how})
+        return cls(title, shown, rows, styles=styles, n_more=len(records) - len(first), **how)
 
     @classmethod
-    def from_cells(
-        cls, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], **how: Any
-    ) -> "TableSection":
+    def from_cells(cls, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], hint: str = "") -> Any:
         """Build a table of cells that are text already; the first column has the names of the rows."""
-        columns = [Column(heading, "") for heading in headings]
-        return cls(title, columns, rows[:MAX_TABLE_ROWS], n_more=max(len(rows) - MAX_TABLE_ROWS, 0), **how)
+        columns, n_more = [Column(heading, "") for heading in headings], max(len(rows) - MAX_TABLE_ROWS, 0)
+        return cls(title, columns, rows[:MAX_TABLE_ROWS], hint, n_more=n_more)
 
 
 Section = Paragraph | Literal | LabelledParagraphs | Commands | Document | TableSection
@@ -126,10 +110,10 @@ def table(
 
     def build(record: Any, value: Any) -> Iterator[Section]:
         if when(value):
-            named = _call(title, record), _call(hint, record)
-            yield TableSection.from_records(named[0], columns, tuple(rows(value)), hint=named[1])
-            if text := _call(caption, record):
-                yield Paragraph(text, "dim")
+            texts = [text if isinstance(text, str) else text(record) for text in (title, hint, caption)]
+            yield TableSection.from_records(texts[0], columns, tuple(rows(value)), hint=texts[1])
+            if texts[2]:
+                yield Paragraph(texts[2], "dim")
 
     return section(build)
 
@@ -140,12 +124,7 @@ def paragraph(describe: Callable[[Any], str] = str, style: str = "") -> dict[str
 
 
 def notes() -> dict[str, Any]:
-    """Return metadata of a field of notes."""
     return section(lambda record, texts: [LabelledParagraphs([("note", text, "") for text in texts])])
-
-
-def _call(text: Title, record: Any) -> str:
-    return text if isinstance(text, str) else text(record)
 
 
 class Summary:
@@ -160,20 +139,18 @@ class Summary:
         return ""
 
     def sections(self, *names: str) -> Iterator[Section]:
-        """Yield the headline, then the sections of the fields in their order; of some fields where these are named."""
+        """Yield the headline and the sections of all fields in their order, or only those of the named fields."""
         if self.headline and not names:
             yield Paragraph(self.headline, frame=self.frame)
-        for one in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            is_shown = "sections" in one.metadata and (value or one.metadata.get("when_empty"))
-            if is_shown and (not names or one.name in names):
-                yield from one.metadata["sections"](self, value)
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            is_shown = "sections" in field.metadata and (value or field.metadata.get("when_empty"))
+            if is_shown and (not names or field.name in names):
+                yield from field.metadata["sections"](self, value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as values for a program; --json prints them."""
-        from candide.report.json import to_plain_fields
-
-        return to_plain_fields(self)
+        return _plain_fields(self)
 
     def __str__(self) -> str:
         from candide.report.terminal import render_text
@@ -186,24 +163,46 @@ class Summary:
         return "".join(map(_section_html, self.sections()))
 
 
-def _section_html(shown: Section) -> str:
-    if isinstance(shown, TableSection):
-        n_text = next((i for i, column in enumerate(shown.columns) if i and not column.is_text), len(shown.columns))
-        rows = [[column.heading for column in shown.columns], *shown.rows, *shown.totals]
-        more = f"... and {shown.n_more:,} more" if shown.n_more else ""
-        return f"<p>{render_html_table(shown.title, [list(row) for row in rows], n_text, note=more)}</p>"
-    if isinstance(shown, Document):
+def _section_html(section: Section) -> str:
+    if isinstance(section, TableSection):
+        is_number = (i for i, column in enumerate(section.columns) if i and not column.is_text)
+        rows = [[column.heading for column in section.columns], *map(list, section.rows), *map(list, section.totals)]
+        more = f"... and {section.n_more:,} more" if section.n_more else ""
+        table = render_html_table(section.title, rows, next(is_number, len(section.columns)), note=more)
+        return f"<p>{table}</p>"
+    if isinstance(section, Document):
         return ""
-    if isinstance(shown, Commands):
-        lines = shown.commands
-    elif isinstance(shown, LabelledParagraphs):
-        lines = [shown.title, *(": ".join(filter(None, row)) for row in shown.rows)]
+    if isinstance(section, Commands):
+        lines = section.commands
+    elif isinstance(section, LabelledParagraphs):
+        lines = [section.title, *(": ".join(filter(None, row)) for row in section.rows)]
     else:
-        lines = [shown.text]
+        lines = [section.text]
     return f"<p>{'<br>'.join(escape(line) for line in lines if line)}</p>"
 
 
-__all__ = [
-    "INTERNAL", "MAX_TABLE_ROWS", "Column", "Commands", "Document", "LabelledParagraphs", "Literal", "Paragraph",
-    "Section", "Summary", "TableSection", "field", "notes", "paragraph", "section", "table",
-]  # fmt: skip
+def dump_json(record: Any) -> str:
+    """Return a record, or plain values, as one line of JSON."""
+    return json.dumps(to_plain(record), allow_nan=False, default=str)
+
+
+def to_plain(value: Any) -> Any:
+    """Return records as dictionaries, sequences as lists; NaN and the infinities, which JSON lacks, are None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence | Set) and not isinstance(value, str | bytes):
+        return [to_plain(item) for item in value]
+    if hasattr(value, "to_dict"):
+        return to_plain(value.to_dict())
+    return _plain_fields(value) if is_dataclass(value) else value
+
+
+def _plain_fields(record: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for field in fields(record):
+        if not field.metadata.get("internal"):
+            value = to_plain(getattr(record, field.name))
+            plain |= value if field.metadata.get("flat") else {field.name: value}
+    return plain

@@ -1,14 +1,8 @@
 """The application: HTTP requests in, responses out, by the ASGI protocol. It holds one model and its metrics.
 
 A request is checked before its body is read (path, method, token, size), then answered: small ones at once, others on a
-thread, and changes of the model once they are on disk. Errors are problems in JSON. No request names a path of this
-machine, and nothing is unpickled.
-
->>> from candide.demo import garden
->>> from candide.model.fitted import FittedModel
->>> herbs = app(FittedModel(garden()), name="herbs")
->>> sorted(herbs.paths)[:4]
-['/', '/columns', '/docs', '/explain']
+thread, and changes of the model once they are on disk. No request names a path of this machine, and nothing is
+unpickled.
 """
 
 import asyncio
@@ -18,7 +12,7 @@ import threading
 import time
 import traceback
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
@@ -27,16 +21,23 @@ from typing import Any, cast
 from candide.errors import CandideError, InputError
 from candide.kernels import threads
 from candide.model.fitted import FittedModel
-from candide.serve.endpoints import ENDPOINTS, HTML, MODEL_PLACEHOLDER, Endpoint, learning_endpoints, pull_endpoint
+from candide.serve.endpoints import (
+    ENDPOINTS,
+    HTML,
+    LEARNING_PATHS,
+    MODEL_PLACEHOLDER,
+    Endpoint,
+    learning_endpoints,
+    pull_endpoint,
+)
 from candide.serve.formats import encode
 from candide.serve.http import Limits, Request, RequestProblem, Response, problem_from_error
 from candide.serve.learned_state import model_fingerprint
 from candide.serve.learner import Learner
-from candide.serve.openapi import build_openapi
-from candide.serve.pages import render_docs, render_form
+from candide.serve.pages import build_openapi, render_docs, render_form
 from candide.serve.peers import Peers
 from candide.serve.scorer import Scorer, check_names
-from candide.store.models import ModelLike, load_fitted, resolve_target
+from candide.store.file import ModelLike, load_fitted, resolve_target
 
 PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKET_EDGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
@@ -81,43 +82,34 @@ def app(
     fitted = load_fitted(model)
     check_names(fitted)
     learner = None
-    pulled = Peers(peers, model_fingerprint(fitted, resolve_target(fitted, target)), token) if peers else None
+    fingerprint = model_fingerprint(fitted, resolve_target(fitted, target)) if peers else b""
+    pulled = Peers(peers, fingerprint, token)
     if journal_path is not None:
-        options: dict[str, Any] = {"target": target, "allow_new_classes": allow_new_classes}
-        learner = Learner(journal_path, fitted, window=window, half_life=half_life, **options)
-        fitted = learner.fitted
-        if pulled is not None:
-            pulled.own_journal_id, pulled.own_session = learner.journal_id, learner.session
-            pulled.half_life = learner.half_life
-    return Application(fitted, name, token, limits or Limits(), log, private=private, learner=learner, peers=pulled)
+        options: dict[str, Any] = {"window": window, "half_life": half_life, "allow_new_classes": allow_new_classes}
+        learner = Learner(journal_path, fitted, target=target, **options)
+        fitted, pulled.half_life = learner.fitted, half_life
+        pulled.own_journal_id, pulled.own_session = learner.journal_id, learner.session
+    return Application(fitted, name, token, private, limits or Limits(), log, learner, pulled)
 
 
 class Metrics:
-    """Counters by path for Prometheus: requests by status, seconds, rows. Only one thread adds to them.
-
-    >>> metrics = Metrics()
-    >>> metrics.add("/predict", 200, 0.0004, rows=3)
-    >>> [line for line in metrics.to_text().splitlines() if line.startswith("candide_rows")]
-    ['candide_rows_total{path="/predict"} 3']
-    """
+    """Counters by path for Prometheus: requests by status, seconds, rows. Only one thread adds to them."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.rows: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self._bucket_counts: dict[str, list[int]] = {}
         self.running = 0
 
     def add(self, path: str, status: int, seconds: float, rows: int = 0) -> None:
-        """Count a request that was answered."""
         self.requests[path, status] += 1
         self.rows[path] += rows
-        self.seconds[path] += seconds  # type: ignore[assignment]
+        self.seconds[path] += seconds
         counts = self._bucket_counts.setdefault(path, [0] * (len(_BUCKET_EDGES) + 1))
         counts[bisect_left(_BUCKET_EDGES, seconds)] += 1
 
     def to_text(self, **gauges: float) -> str:
-        """Return all counters, and further gauges."""
         lines = ["# TYPE candide_requests_total counter"]
         for (path, status), n in sorted(self.requests.items()):
             lines.append(f'candide_requests_total{{path="{path}",status="{status}"}} {n}')
@@ -143,12 +135,11 @@ class Application:
         fitted: FittedModel,
         name: str,
         token: str | None,
+        private: bool,
         limits: Limits,
         log: Log | None,
-        *,
-        private: bool = False,
-        learner: Learner | None = None,
-        peers: Peers | None = None,
+        learner: Learner | None,
+        peers: Peers,
     ):
         self.hosts: frozenset[bytes] | None = None  # the accepted Host names; None: any
         self.scorer, self.name, self.limits, self.metrics = make_scorer(fitted), name, limits, Metrics()
@@ -159,9 +150,9 @@ class Application:
         self._workers = ThreadPoolExecutor(threads.thread_count(), "candide-request")
         self.endpoints = [*ENDPOINTS, *self._own_endpoints()]
         if learner is not None:
-            self.endpoints += learning_endpoints(learner, self._add_peers)
+            self.endpoints += learning_endpoints(learner, peers)
             learner.prepare_model = self._prepare_model
-        if peers is not None:
+        if peers.addresses:
             self.endpoints.append(pull_endpoint(peers, self._apply_peers))
         self.paths: dict[str, dict[str, Endpoint]] = {}
         for endpoint in self.endpoints:
@@ -169,14 +160,10 @@ class Application:
             methods[endpoint.method] = endpoint
             if endpoint.method == "GET":
                 methods["HEAD"] = endpoint
-        if peers is not None:
-            peers.start(self._apply_peers)
+        peers.start(self._apply_peers)
 
     def _own_endpoints(self) -> list[Endpoint]:
         target = None if self._learner is None else self._learner.target
-
-        def form(request: Request, scorer: Scorer) -> Response:
-            return render_form(scorer, self.name, target)
 
         def metrics(request: Request, scorer: Scorer) -> Response:
             return Response(self.metrics.to_text(model_rows=scorer.fitted.n_rows or 0).encode(), PROMETHEUS_TYPE)
@@ -189,17 +176,18 @@ class Application:
             return render_docs(self.endpoints, scorer, self.name, request.header(b"host").decode("latin-1"))
 
         return [
-            Endpoint("GET", "/", "Try the model in a form.", form, is_slow=True, response_schema=HTML),
+            Endpoint("GET", "/", "Try the model in a form.", is_slow=True, response_schema=HTML,
+                     handler=lambda request, scorer: render_form(scorer, self.name, target)),
             Endpoint("GET", "/metrics", "Report metrics for Prometheus.", metrics, response_schema=PROMETHEUS_TYPE),
             Endpoint("GET", "/openapi.json", "Describe the endpoints in OpenAPI.", openapi),
             Endpoint("GET", "/docs", "List the endpoints.", docs, response_schema=HTML),
-        ]
+        ]  # fmt: skip
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await self._http(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            await self._run_lifespan(receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000})
 
@@ -211,23 +199,16 @@ class Application:
         try:
             endpoint = self._endpoint(scope, request)
             if endpoint.method == "POST":
-                request.body = await self._body(request, receive)
+                request.body = await self._read_body(request, receive)
             response = await self._answer(endpoint, request)
-        except RequestProblem as problem:
-            response = _problem_response(problem, scope["path"])
-        except CandideError as error:
-            response = _problem_response(problem_from_error(error), scope["path"])
-        except Exception:
-            traceback.print_exc()
-            response = _problem_response(RequestProblem(500, "internal error; see the server's log"), scope["path"])
+        except Exception as error:
+            response = _problem_response(error, scope["path"])
         finally:
             metrics.running -= 1
-        headers = [(b"content-type", response.media_type.encode())]
-        headers += [(b"content-length", str(len(response.body)).encode())]
-        headers += [(key.encode(), value.encode()) for key, value in response.headers]
+        named = [("content-type", response.media_type), ("content-length", str(len(response.body))), *response.headers]
+        headers = [(key.encode(), value.encode()) for key, value in named]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        body = b"" if scope["method"] == "HEAD" else response.body
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else response.body})
         seconds, path = time.perf_counter() - start, endpoint.path if endpoint else "other"
         metrics.add(path, response.status, seconds, request.rows)
         if self._log is not None:
@@ -240,13 +221,18 @@ class Application:
         path, root = scope["path"], scope.get("root_path", "")
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
-        if self.hosts is not None and _host_name(request.header(b"host")) not in self.hosts:
+        host, colon, port = request.header(b"host").lower().rpartition(b":")
+        name = host if colon and port.isdigit() else host + colon + port  # without the port
+        if self.hosts is not None and name not in self.hosts:
             raise RequestProblem(421, "the Host header names another server", remedy="use localhost")
-        methods = self.paths.get(path)
-        if methods is None:
-            raise RequestProblem(404, "there is nothing at this path", remedy="see /docs")
+        methods = self.paths.get(path, {})
         endpoint = methods.get(scope["method"])
         if endpoint is None:
+            if not methods and path in LEARNING_PATHS:
+                remedy = "start it with --learn STATE (journal_path=...)"
+                raise RequestProblem(404, "this server does not learn", remedy=remedy)
+            if not methods:
+                raise RequestProblem(404, "there is nothing at this path", remedy="see /docs")
             allowed = ", ".join(methods)
             raise RequestProblem(405, f"{path} takes {allowed}", headers=(("allow", allowed),), remedy=f"use {allowed}")
         if endpoint.changes_model and not request.is_same_origin:
@@ -259,36 +245,27 @@ class Application:
                 raise RequestProblem(401, "the token is missing or wrong", headers=headers, remedy=remedy)
         return endpoint
 
-    async def _body(self, request: Request, receive: Any) -> bytes:
-        try:
-            async with asyncio.timeout(self.limits.timeout_seconds):
-                return await self._read_body(request, receive)
-        except TimeoutError:
-            what = f"the body did not arrive within {self.limits.timeout_seconds:g} seconds"
-            raise RequestProblem(408, what) from None
-
     async def _read_body(self, request: Request, receive: Any) -> bytes:
         if (encoding := request.header(b"content-encoding").decode("latin-1")) not in ("", "identity"):
             what = f"the body is compressed ({encoding})"
             raise RequestProblem(415, what, value=encoding, remedy="send it without content-encoding")
         length = request.header(b"content-length")
-        if length.isdigit() and len(length) < 20:
-            self._check_body_size(int(length))
+        self.limits.check_body(int(length) if length.isdigit() and len(length) < 20 else 0)
         parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise RequestProblem(400, "the request ended before its body did")
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            self._check_body_size(size)
-            if not message.get("more_body", False):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _check_body_size(self, size: int) -> None:
-        if size > (limit := self.limits.max_body_bytes):
-            remedy = f"send at most {limit:,} at a time"
-            raise RequestProblem(413, f"a body of {size:,} bytes", value=size, remedy=remedy)
+        try:
+            async with asyncio.timeout(self.limits.timeout_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise RequestProblem(400, "the request ended before its body did")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    self.limits.check_body(size)
+                    if not message.get("more_body", False):
+                        return parts[0] if len(parts) == 1 else b"".join(parts)
+        except TimeoutError:
+            what = f"the body did not arrive within {self.limits.timeout_seconds:g} seconds"
+            raise RequestProblem(408, what) from None
 
     async def _answer(self, endpoint: Endpoint, request: Request) -> Response:
         scorer = self.scorer
@@ -311,59 +288,50 @@ class Application:
 
     def _prepare_model(self, fitted: FittedModel) -> Callable[[], None]:
         """Estimate a changed model, and return the function that publishes it."""
-        peer_counts = self._peers.valid_peer_counts if self._peers is not None else ()
-        scorer = make_scorer(self._add_peers(fitted))
+        peer_counts = self._peers.valid_peer_counts
+        scorer = make_scorer(self._peers.add_to(fitted))
 
         def publish() -> None:
             with self._model_lock:
                 self._fitted, self.scorer = fitted, scorer
-                if self._peers is not None and self._peers.valid_peer_counts != peer_counts:
+                if self._peers.valid_peer_counts != peer_counts:
                     self._apply_peers()
 
         return publish
 
     def _apply_peers(self) -> None:
-        """Publish a model with what peers have learned."""
         with self._model_lock:
-            self.scorer = make_scorer(self._add_peers(self._fitted))
-
-    def _add_peers(self, fitted: FittedModel) -> FittedModel:
-        return fitted if self._peers is None else self._peers.add_to(fitted)
+            self.scorer = make_scorer(self._peers.add_to(self._fitted))
 
     def close(self) -> None:
         """Write what waits for the journal and release it, then wait for requests under way."""
-        if self._peers is not None:
-            self._peers.close()
+        self._peers.close()
         if self._learner is not None:
             self._learner.close()
         self._workers.shutdown(cancel_futures=True)
 
-    async def _lifespan(self, receive: Any, send: Any) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.shutdown":
+    async def _run_lifespan(self, receive: Any, send: Any) -> None:
+        kind = ""
+        while kind != "lifespan.shutdown":
+            kind = (await receive())["type"]
+            if kind == "lifespan.shutdown":
                 await asyncio.to_thread(self.close)
-            await send({"type": f"{message['type']}.complete"})
-            if message["type"] == "lifespan.shutdown":
-                return
+            await send({"type": f"{kind}.complete"})
 
 
-def _problem_response(problem: RequestProblem, path: str) -> Response:
+def _problem_response(error: Exception, path: str) -> Response:
     """Return a problem in JSON; clients of the Open Inference Protocol expect it as ``error``."""
+    if isinstance(error, RequestProblem):
+        problem = error
+    elif isinstance(error, CandideError):
+        problem = problem_from_error(error)
+    else:
+        traceback.print_exception(error)
+        problem = RequestProblem(500, "internal error; see the server's log")
     members = problem.to_json()
     if "/v2" in path:
         members["error"] = members["detail"]
     return Response(encode(members), "application/problem+json", problem.status, problem.headers)
-
-
-def _host_name(header: bytes) -> bytes:
-    """Return the name in a Host header, without the port.
-
-    >>> _host_name(b"localhost:8000"), _host_name(b"[::1]:8000"), _host_name(b"127.0.0.1")
-    (b'localhost', b'[::1]', b'127.0.0.1')
-    """
-    name, colon, port = header.rpartition(b":")
-    return name.lower() if colon and port.isdigit() else header.lower()
 
 
 def make_scorer(fitted: FittedModel) -> Scorer | None:

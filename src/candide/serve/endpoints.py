@@ -1,8 +1,4 @@
-"""Endpoints: the response of each path of the server, as a function of a request and the current model.
-
->>> [(endpoint.method, endpoint.path) for endpoint in ENDPOINTS][:2]
-[('POST', '/predict'), ('POST', '/explain')]
-"""
+"""Endpoints: the response of each path of the server, as a function of a request and the current model."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -14,14 +10,13 @@ from urllib.parse import quote
 from candide import __version__
 from candide.data.notes import Note
 from candide.errors import NotCountedError
-from candide.model.fitted import FittedModel
 from candide.model.input_columns import unread_columns
 from candide.serve import formats, protocols
 from candide.serve.formats import RequestRows
-from candide.serve.group_commit import RequestOutcome
 from candide.serve.http import Handler, Limits, Request, RequestProblem, Response, notes_header, warnings_field
+from candide.serve.learned_state import RequestOutcome
 from candide.serve.learner import Learner, check_key
-from candide.serve.peers import BASE_HEADER, HALF_LIFE_HEADER, JOURNAL_HEADER, LEARNED_PATH, VERSION_HEADER, Peers
+from candide.serve.peers import LEARNED_PATH, PEER_HEADERS, Peers
 from candide.serve.scorer import Scorer
 from candide.store import dumps
 
@@ -68,8 +63,9 @@ def predict(request: Request, scorer: Scorer) -> Response:
 
 
 def explain(request: Request, scorer: Scorer) -> Response:
-    from candide.explain.decisions import EXPLANATION_UNITS, explain_table
-    from candide.report import json, summary
+    from candide.explain.decisions import EXPLANATION_UNITS
+    from candide.explain.rows import explain_table
+    from candide.report import records, summary
 
     rows = _read_rows(request, replace(request.limits, max_rows=request.limits.max_explained_rows))
     by = request.query_parameter("by", EXPLANATION_UNITS[0])
@@ -81,9 +77,9 @@ def explain(request: Request, scorer: Scorer) -> Response:
     notes = scorer.reader.notes(rows.columns.keys(), scorer.reader.plan.blocks(table)) if rows.n_rows else []
     label = rows.columns.get(str(scorer.fitted.target))
     labels = formats.column_values(label) if label is not None else [None] * rows.n_rows
-    found = [summary.summarize_decision(i, labels[i], each).to_dict() for i, each in enumerate(decisions)]
-    found[:1] = [first | warnings_field(notes) for first in found[:1]]
-    text = json.dumps(found[0] if rows.single_row is not None else found)
+    explained = [summary.DecisionSummary(i, labels[i], each).to_dict() for i, each in enumerate(decisions)]
+    explained[:1] = [first | warnings_field(notes) for first in explained[:1]]
+    text = records.dump_json(explained[0] if rows.single_row is not None else explained)
     return Response(text.encode(), headers=notes_header(notes))
 
 
@@ -142,39 +138,38 @@ ENDPOINTS = [
 ]  # fmt: skip
 
 
-def learning_endpoints(learner: Learner, add_peers: Callable[[FittedModel], FittedModel]) -> list[Endpoint]:
-    """Return the endpoints of a model that learns; ``add_peers`` adds what peers have learned."""
+LEARNING_PATHS = ("/learn", "/forget", "/state", LEARNED_PATH)
 
+
+def learning_endpoints(learner: Learner, peers: Peers) -> list[Endpoint]:
     def learn(request: Request, scorer: Scorer) -> "Future[Response]":
-        rows = _read_labelled_rows(request)
-        return _outcome_response(learner.learn(rows, _request_key(request)), learner, unread(rows))
+        return change_rows(request, learner.learn)
 
     def forget(request: Request, scorer: Scorer) -> "Future[Response]":
         learned_key = request.query_parameter("of", "")
-        if learned_key and request.body:
+        if not learned_key:
+            return change_rows(request, learner.forget)
+        if request.body:
             remedy = "send the rows, or ?of=KEY without a body"
             raise RequestProblem(422, "both rows and a key to forget", remedy=remedy)
-        key = _request_key(request)
-        if learned_key:
-            return _outcome_response(learner.forget_key(learned_key, key), learner)
-        rows = _read_labelled_rows(request)
-        return _outcome_response(learner.forget(rows, key), learner, unread(rows))
+        return _outcome_response(learner.forget_key(learned_key, _request_key(request)), learner)
 
-    def unread(rows: RequestRows) -> list[Note]:
-        return unread_columns("the request", rows.columns, [*learner.fitted.counts.plan.columns, learner.target])
+    def change_rows(request: Request, change: Callable[..., "Future[RequestOutcome]"]) -> "Future[Response]":
+        key, rows = _request_key(request), _read_rows(request)
+        if not rows.n_rows:
+            raise RequestProblem(422, "there are no rows", remedy="send at least one")
+        known = [*learner.fitted.counts.plan.columns, learner.target]
+        return _outcome_response(change(rows, key), learner, unread_columns("the request", rows.columns, known))
 
     def state(request: Request, scorer: Scorer) -> Response:
-        model = dumps(add_peers(learner.current_model()))
+        model = dumps(peers.add_to(learner.current_model()))
         return Response(model, MODEL_FILE_TYPE, headers=(("content-disposition", _content_disposition(request.name)),))
 
     def learned(request: Request, scorer: Scorer) -> Response:
         version = learner.version
-        headers = (
-            (BASE_HEADER, learner.fingerprint.hex()),
-            (JOURNAL_HEADER, learner.journal_id),
-            (VERSION_HEADER, version),
-            (HALF_LIFE_HEADER, "" if learner.half_life is None else repr(learner.half_life)),
-        )
+        half_life = "" if learner.half_life is None else repr(learner.half_life)
+        values = (learner.fingerprint.hex(), learner.journal_id, version, half_life)
+        headers = tuple(zip(PEER_HEADERS, values, strict=True))
         if request.query_parameter("unless", "") == version:
             return Response(b"", MODEL_FILE_TYPE, headers=headers)
         try:
@@ -199,8 +194,6 @@ def learning_endpoints(learner: Learner, add_peers: Callable[[FittedModel], Fitt
 
 
 def pull_endpoint(peers: Peers, on_change: Callable[[], None]) -> Endpoint:
-    """Return the endpoint that asks the peers at once."""
-
     def pull(request: Request, scorer: Scorer) -> Response:
         peers.pull()
         on_change()  # also if another request has just pulled: the response describes the current model
@@ -211,20 +204,9 @@ def pull_endpoint(peers: Peers, on_change: Callable[[], None]) -> Endpoint:
 
 
 def _content_disposition(name: str) -> str:
-    """Return the header that names the downloaded file, in ASCII and in UTF-8 (RFC 6266).
-
-    >>> print(_content_disposition('my "best"'))
-    attachment; filename="my__best_.candide"; filename*=UTF-8''my%20%22best%22.candide
-    """
+    """Return the header that names the downloaded file, in ASCII and in UTF-8 (RFC 6266)."""
     plain = re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)
     return f"attachment; filename=\"{plain}.candide\"; filename*=UTF-8''{quote(name, safe='')}.candide"
-
-
-def _read_labelled_rows(request: Request) -> RequestRows:
-    rows = _read_rows(request)
-    if not rows.n_rows:
-        raise RequestProblem(422, "there are no rows", remedy="send at least one")
-    return rows
 
 
 def _request_key(request: Request) -> str:

@@ -1,13 +1,4 @@
-"""A request as an endpoint sees it, its response, the limits of a request, and problems (RFC 9457).
-
->>> from candide.errors import InputError
->>> problem = problem_from_error(InputError("'forty' is not a number", column="age", row=3, value="forty"))
->>> problem.status, problem.to_json()["column"], problem.to_json()["value"]
-(422, 'age', 'forty')
->>> Limits(max_rows=10).check(11, 3)
-Traceback (most recent call last):
-candide.serve.http.RequestProblem: 11 rows in one request
-"""
+"""A request as an endpoint sees it, its response, the limits of a request, and problems (RFC 9457)."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -38,7 +29,6 @@ class RequestProblem(Exception):  # noqa: N818  the term of RFC 9457
         self.status, self.detail, self.headers, self.location = status, detail, headers, location
 
     def to_json(self) -> dict[str, Any]:
-        """Return the members of the problem object, without empty ones."""
         members = {name: _json_value(value) for name, value in self.location.items() if value not in (None, "")}
         title = HTTPStatus(self.status).phrase
         return {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, **members}
@@ -72,16 +62,18 @@ class Limits:
 
     def check(self, rows: int, columns: int) -> None:
         """Reject a table that is too large, before it is built: a short body could fill the memory."""
+        _check_size(rows, self.max_rows, f"{rows:,} rows in one request")
+        _check_size(columns, self.max_columns, f"{columns:,} columns in one request")
         cells = rows * columns
-        sizes = (
-            ("rows", rows, self.max_rows),
-            ("columns", columns, self.max_columns),
-            ("cells, rows times names,", cells, self.max_cells),
-        )
-        for what, size, limit in sizes:
-            if size > limit:
-                detail = f"{size:,} {what} in one request"
-                raise RequestProblem(413, detail, value=size, remedy=f"send at most {limit:,} at a time")
+        _check_size(cells, self.max_cells, f"{cells:,} cells, rows times names, in one request")
+
+    def check_body(self, size: int) -> None:
+        _check_size(size, self.max_body_bytes, f"a body of {size:,} bytes")
+
+
+def _check_size(size: int, limit: int, what: str) -> None:
+    if size > limit:
+        raise RequestProblem(413, what, value=size, remedy=f"send at most {limit:,} at a time")
 
 
 DEFAULT_LIMITS = Limits()
@@ -100,12 +92,8 @@ class Request:
     timeout_fields: dict[str, str] = field(default_factory=lambda: {"remedy": "send fewer rows, or try later"})
 
     def header(self, name: bytes) -> bytes:
-        """Return a header by its lower-case name; empty if there is none."""
-        return self._by_name.get(name, b"")
-
-    @cached_property
-    def _by_name(self) -> dict[bytes, bytes]:
-        return dict(reversed([*self.headers]))  # the first of several counts
+        """Return a header by its lower-case name, the first of several; empty if there is none."""
+        return next((value for key, value in self.headers if key == name), b"")
 
     @cached_property
     def media_type(self) -> str:
@@ -139,8 +127,6 @@ class Request:
 
 
 class Response(NamedTuple):
-    """The response to a request."""
-
     body: bytes
     media_type: str = "application/json"
     status: int = 200
@@ -149,15 +135,10 @@ class Response(NamedTuple):
 
 def warnings_field(notes: Sequence[Note]) -> dict[str, list[dict[str, Any]]]:
     """Return the ``warnings`` field of a JSON response; no field if there are no warnings."""
-    warnings = [
-        {
-            "code": note.code,
-            "text": str(note)[:500],
-            "column": note.column,
-            "columns": [*map(str, note.columns[:_MAX_NOTE_COLUMNS])],
-        }
-        for note in notes[:_MAX_NOTES]
-    ]
+    warnings = []
+    for note in notes[:_MAX_NOTES]:
+        columns = [*map(str, note.columns[:_MAX_NOTE_COLUMNS])]
+        warnings.append({"code": note.code, "text": str(note)[:500], "column": note.column, "columns": columns})
     return {"warnings": warnings} if warnings else {}
 
 

@@ -4,27 +4,17 @@ The file holds a snapshot of the counts after some entry, and every entry since;
 An entry holds the rows of one request under its key. A key is used once, so a client that is unsure whether a request
 arrived sends it again. Learned rows stay in the file so that they can be forgotten; forgotten rows are wiped in the
 commit that writes the counts without them.
-
->>> import tempfile
->>> journal = Journal(os.path.join(tempfile.mkdtemp(), "state.db"))
->>> journal.start(Snapshot(b"a model", b"its fingerprint", 16.0, "journal id"))
->>> journal.commit([Entry("k1", 1, 2, b"two rows", 17.0, seq=1), Entry("k2", 1, 1, b"a row", 18.0, seq=2)])
->>> [(entry.key, entry.rows) for entry in journal.entries_after(0)]
-[('k1', b'two rows'), ('k2', b'a row')]
->>> wiped, forgotten = journal.find("k1").with_remaining(None, 0), Entry("f1", -1, 2, None, 19.0, seq=3)
->>> journal.commit([forgotten], [wiped], replace(journal.read_snapshot(), model=b"another", last_seq=3))
->>> journal.last_seq(), [entry.key for entry in journal.live_entries()]
-(3, ['k2'])
->>> journal.close()
 """
 
 import os
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 from warnings import warn
 
 from candide import formatting
@@ -43,6 +33,7 @@ CREATE TABLE IF NOT EXISTS entry (
 _MAGIC = b"SQLite format 3\0"
 _LOCK_TIMEOUT = 5.0  # seconds to wait for another process to release the file
 RESTORE_REMEDY = "restore the file from a copy, or start a new one"
+Seconds = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -85,9 +76,15 @@ class Snapshot:
         return _crc(FORMAT, *known, blob=self.model)
 
 
+def _crc(*values: object, blob: object) -> int:
+    """Return a checksum of values and bytes; -1, which is never written, if the blob is neither bytes nor None."""
+    if not isinstance(blob, bytes | None):
+        return -1
+    return zlib.crc32(blob or b"", zlib.crc32(repr(values).encode("utf-8", "surrogatepass")))
+
+
 _ENTRY_COLUMNS = ", ".join(field.name for field in fields(Entry))
 _SNAPSHOT_COLUMNS = ", ".join(field.name for field in fields(Snapshot))
-_SELECT_ENTRY = f"SELECT {_ENTRY_COLUMNS}, crc FROM entry"
 _IS_LIVE = "sign = 1 AND rows IS NOT NULL"
 
 
@@ -125,7 +122,7 @@ class Journal:
         if state is not None and state[0] != FORMAT:
             what = f"{self.path} has format {state[0]}, and this release reads {FORMAT}"
             raise InputError(what, value=state[0], remedy="use the release that wrote it")
-        if state is None and (n := max(n_answered, self._db.execute("SELECT count(*) FROM entry").fetchone()[0])):
+        if state is None and (n := max(n_answered, self._read_value("SELECT count(*) FROM entry"))):
             raise self._empty_journal_error(n)
         return state is None
 
@@ -135,11 +132,13 @@ class Journal:
         remedy = f"{RESTORE_REMEDY}; if nothing in it is needed, remove it and {self._marker.path}"
         return InputError(what, value=self.path, remedy=remedy)
 
+    def _read_value(self, query: str) -> Any:
+        return self._db.execute(query).fetchone()[0]
+
     def start(self, snapshot: Snapshot) -> None:
-        """Start with a model, before any entry."""
         places = ", ".join("?" * len(fields(Snapshot)))
         insert = f"INSERT INTO state ({_SNAPSHOT_COLUMNS}, singleton, format, crc) VALUES ({places}, 1, ?, ?)"
-        with _Transaction(self._db):
+        with self._transaction():
             self._db.execute(insert, (*astuple(snapshot), FORMAT, snapshot.crc))
             self.record_time(snapshot.start_time)
         self.truncate_log()
@@ -154,39 +153,35 @@ class Journal:
             raise InputError(what, value=self.path, remedy=RESTORE_REMEDY)
         return snapshot
 
-    def entries_after(self, seq: int) -> Iterator[Entry]:
-        """Return the entries after one, in order, without damaged ones."""
-        return (entry for entry, is_whole in self._checked_entries_after(seq) if is_whole)
-
-    def _checked_entries_after(self, seq: int) -> Iterator[tuple[Entry, bool]]:
-        for *values, crc in self._db.execute(f"{_SELECT_ENTRY} WHERE seq > ? ORDER BY seq", (seq,)):
-            entry = Entry(*values)
+    def _select(self, condition: str, *values: object) -> Iterator[tuple[Entry, bool]]:
+        """Return entries, and whether the checksum of each is right."""
+        for *columns, crc in self._db.execute(f"SELECT {_ENTRY_COLUMNS}, crc FROM entry WHERE {condition}", values):
+            entry = Entry(*columns)
             yield entry, entry.crc == crc
 
-    def repair(self, snapshot: Snapshot) -> None:
-        """Write the counts of the readable entries, and delete the damaged ones since the last snapshot."""
-        entries = self._checked_entries_after(self.read_snapshot().last_seq)
-        damaged = [(entry.seq,) for entry, is_whole in entries if not is_whole]
-        with _Transaction(self._db):
-            self._db.executemany("DELETE FROM entry WHERE seq = ?", damaged)
-            self._write_snapshot(snapshot)
-        self._marker.write(snapshot.last_seq)
+    def _select_whole(self, condition: str, *values: object) -> Iterator[Entry]:
+        for entry, is_whole in self._select(condition, *values):
+            if not is_whole:
+                what = f"{self.path} is damaged: the checksum of entry {entry.seq} is wrong"
+                raise InputError(what, value=entry.seq, remedy=RESTORE_REMEDY)
+            yield entry
+
+    def entries_after(self, seq: int) -> Iterator[Entry]:
+        """Return the entries after one, in order, without damaged ones."""
+        return (entry for entry, is_whole in self._select("seq > ? ORDER BY seq", seq) if is_whole)
 
     def live_entries(self) -> Iterator[Entry]:
         """Return what was learned and not forgotten, the latest first."""
-        for *values, crc in self._db.execute(f"{_SELECT_ENTRY} WHERE {_IS_LIVE} ORDER BY seq DESC"):
-            yield self._check_entry(values, crc)
+        return self._select_whole(f"{_IS_LIVE} ORDER BY seq DESC")
 
-    def count_live_rows(self) -> int:
-        """Return the number of rows that were learned and not forgotten."""
-        return self._db.execute(f"SELECT coalesce(sum(n), 0) FROM entry WHERE {_IS_LIVE}").fetchone()[0]
+    def find(self, key: str) -> Entry | None:
+        return next(self._select_whole("key = ?", key), None)
 
     def entries_before(self, at: float, after: int, limit: int) -> list[Entry]:
         """Return live entries learned before a time and after entry ``after``; warn of damaged ones."""
         entries: list[Entry] = []
-        for *values, crc in self._db.execute(f"{_SELECT_ENTRY} WHERE seq > ? AND {_IS_LIVE} ORDER BY seq", (after,)):
-            entry = Entry(*values)
-            if entry.crc != crc:
+        for entry, is_whole in self._select(f"seq > ? AND {_IS_LIVE} ORDER BY seq", after):
+            if not is_whole:
                 warn(f"{self.path} is damaged: entry {entry.seq} cannot be forgotten; {RESTORE_REMEDY}", stacklevel=2)
             elif entry.at >= at or len(entries) >= limit:  # times are in order
                 break
@@ -194,39 +189,26 @@ class Journal:
                 entries.append(entry)
         return entries
 
-    def find(self, key: str) -> Entry | None:
-        """Return the entry of a key."""
-        row = self._db.execute(f"{_SELECT_ENTRY} WHERE key = ?", (key,)).fetchone()
-        return None if row is None else self._check_entry(row[:-1], row[-1])
-
-    def _check_entry(self, values: Sequence, crc: int) -> Entry:
-        entry = Entry(*values)
-        if entry.crc != crc:
-            what = f"{self.path} is damaged: the checksum of entry {entry.seq} is wrong"
-            raise InputError(what, value=entry.seq, remedy=RESTORE_REMEDY)
-        return entry
+    def count_live_rows(self) -> int:
+        return self._read_value(f"SELECT coalesce(sum(n), 0) FROM entry WHERE {_IS_LIVE}")
 
     def last_seq(self) -> int:
-        """Return the number of the last entry."""
-        latest = "SELECT max(last_seq, coalesce((SELECT max(seq) FROM entry), 0)) FROM state"
-        return self._db.execute(latest).fetchone()[0]
+        return self._read_value("SELECT max(last_seq, coalesce((SELECT max(seq) FROM entry), 0)) FROM state")
 
     def last_answered_seq(self) -> int:
         """Return the number of the last entry that was answered, as far as that is known."""
         return self._marker.read()
 
     def latest_time(self) -> float:
-        """Return the latest time in the journal."""
         last_entry = "SELECT at FROM entry ORDER BY seq DESC LIMIT 1"
-        latest = f"SELECT max(coalesce(max(time), 0.0), coalesce(({last_entry}), 0.0)) FROM clock"
-        return self._db.execute(latest).fetchone()[0]
+        return self._read_value(f"SELECT max(coalesce(max(time), 0.0), coalesce(({last_entry}), 0.0)) FROM clock")
 
     def commit(self, entries: Sequence[Entry], changed: Sequence[Entry] = (), snapshot: Snapshot | None = None) -> None:
         """Write entries, what remains of changed ones, and a snapshot: all or none, on disk when it returns."""
         places = ", ".join("?" * (len(fields(Entry)) + 1))
         insert = f"INSERT INTO entry ({_ENTRY_COLUMNS}, crc) VALUES ({places})"
         update = "UPDATE entry SET rows = ?, n = ?, n_removed = ?, crc = ? WHERE seq = ?"
-        with _Transaction(self._db):
+        with self._transaction():
             self._db.executemany(insert, [(*astuple(entry), entry.crc) for entry in entries])
             self._db.executemany(update, [(e.rows, e.n, e.n_removed, e.crc, e.seq) for e in changed])
             if snapshot is not None:
@@ -234,9 +216,29 @@ class Journal:
         if entries:
             self._marker.write(entries[-1].seq)
 
+    def repair(self, snapshot: Snapshot) -> None:
+        """Write the counts of the readable entries, and delete the damaged ones since the last snapshot."""
+        entries = self._select("seq > ? ORDER BY seq", self.read_snapshot().last_seq)
+        damaged = [(entry.seq,) for entry, is_whole in entries if not is_whole]
+        with self._transaction():
+            self._db.executemany("DELETE FROM entry WHERE seq = ?", damaged)
+            self._write_snapshot(snapshot)
+        self._marker.write(snapshot.last_seq)
+
     def _write_snapshot(self, snapshot: Snapshot) -> None:
         values = (snapshot.model, snapshot.last_seq, snapshot.epoch, snapshot.crc)
         self._db.execute("UPDATE state SET model = ?, last_seq = ?, epoch = ?, crc = ?", values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing, also if the disk is full."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
 
     def record_time(self, at: float) -> None:
         """Write the time, from which the next run continues."""
@@ -267,7 +269,13 @@ def _connect(path: str) -> sqlite3.Connection:
     except sqlite3.DatabaseError as error:
         if db is not None:
             db.close()
-        raise _open_error(path, error) from None
+        if not isinstance(error, sqlite3.OperationalError):
+            what = f"{path} is not a journal of a server, or is damaged: {error}"
+            raise InputError(what, value=path, remedy=RESTORE_REMEDY) from None
+        if "locked" in str(error):
+            what = f"{path} is in use by another process"
+            raise BusyError(what, value=path, remedy="stop that server first") from None
+        raise InputError(f"{path}: {error}", value=path, remedy="name a file that can be written") from None
     return db
 
 
@@ -291,45 +299,11 @@ def _check_tables(db: sqlite3.Connection, path: str, unchanged: str) -> None:
         raise InputError(what, value=path, remedy=f"name another file{unchanged}")
 
 
-def _open_error(path: str, error: sqlite3.DatabaseError) -> BusyError | InputError:
-    if isinstance(error, sqlite3.OperationalError):
-        if "locked" in str(error):
-            return BusyError(f"{path} is in use by another process", value=path, remedy="stop that server first")
-        return InputError(f"{path}: {error}", value=path, remedy="name a file that can be written")
-    what = f"{path} is not a journal of a server, or is damaged: {error}"
-    return InputError(what, value=path, remedy=RESTORE_REMEDY)
-
-
-class _Transaction:
-    """All or nothing, also if the disk is full."""
-
-    def __init__(self, db: sqlite3.Connection):
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-
-
-def _crc(*values: object, blob: object) -> int:
-    """Return a checksum of values and bytes; -1, which is never written, if the blob is neither bytes nor None."""
-    if not isinstance(blob, bytes | None):
-        return -1
-    return zlib.crc32(blob or b"", zlib.crc32(repr(values).encode("utf-8", "surrogatepass")))
-
-
 class JournalMarker:
     """The number of the last answered entry, in a small file beside the journal; 0 if it is not known.
 
-    SQLite silently drops a damaged end of its log; the marker shows that entries are missing. It is written after each
-    commit but not synced: it survives a killed process, and after a power cut it is too low at worst.
+    SQLite drops a damaged end of its log without an error; the marker shows that entries are missing. It is written
+    after each commit but not synced: it survives a killed process, and after a power cut it is too low at worst.
     """
 
     def __init__(self, journal: str):
@@ -357,3 +331,28 @@ class JournalMarker:
         if remove:
             with suppress(OSError):
                 os.remove(self.path)
+
+
+class Clock:
+    """Seconds since 1970, continuing from the last time of a journal. It never runs backwards.
+
+    While a server runs, a monotonic clock is used, so changing the system time has no effect. Between two runs the
+    system time counts, unless it lies before the last time of the journal or so far after it (more than ``gap``)
+    that everything would be forgotten: then no time is assumed to have passed.
+
+    >>> def clock(calendar, last): return Clock(last, 100.0, lambda: calendar, lambda: 7.0)
+    >>> clock(1050.0, 1000.0)(), clock(3.0, 1000.0)(), clock(9e9, 1000.0)(), clock(9e9, None)()
+    (1050.0, 1000.0, 1000.0, 9000000000.0)
+    """
+
+    def __init__(
+        self, last: float | None, gap: float | None, calendar: Seconds = time.time, monotonic: Seconds = time.monotonic
+    ):
+        now = calendar()
+        is_gap_too_long = last is not None and gap is not None and now - last > gap
+        self.rejected_time = now if is_gap_too_long else None
+        start = now if last is None else last if is_gap_too_long else max(now, last)
+        self._monotonic, self._offset = monotonic, start - monotonic()
+
+    def __call__(self) -> float:
+        return self._offset + self._monotonic()

@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from candide.data import value_matching
 from candide.data.labels import is_missing_label
 from candide.data.table import Table
-from candide.data.value_identity import format_plain_value
+from candide.data.text_formats import format_plain_value
 from candide.engines import arrays
 from candide.errors import InputError
 from candide.model.counts import ModelCounts
@@ -28,7 +27,6 @@ from candide.serve.journal import Entry
 Columns = dict[str, list[Any]]
 WeightedRows = tuple[bytes, float]  # stored rows, and the weight of each
 _PLAIN_TYPES = {str, int, float, bool, type(None)}
-_TIME_TYPES = dt.date | dt.time | dt.timedelta
 encode_columns, decode_columns = msgspec.json.encode, msgspec.json.Decoder(Columns).decode
 
 
@@ -56,27 +54,25 @@ def _check_value(value: Any, name: str) -> Any:
             remedy = "send null if it is missing, or leave the row out"
             raise InputError("infinity is not a valid value", column=name, value=str(value), remedy=remedy)
         return None if value != value else value
-    if isinstance(value, _TIME_TYPES):
+    if isinstance(value, dt.date | dt.time | dt.timedelta):
         return format_plain_value(value)
     remedy = "send numbers, text, booleans or dates"
     raise InputError(f"values of type {type(value).__name__} cannot be learned", column=name, remedy=remedy)
 
 
 def _match_labels(labels: list[Any], fitted: FittedModel, target: str, allow_new_classes: bool) -> list[Any]:
-    """Return the labels as the model writes them."""
     for row, label in enumerate(labels):
         if is_missing_label(label):
             raise InputError("the label is missing", column=target, row=row, remedy="leave the row out, or label it")
-        if not allow_new_classes and value_matching.find_code(label, fitted.labels) is None:
+        if not allow_new_classes and fitted.labels.find_code(label) is None:
             classes = ", ".join(map(str, fitted.labels.values[:10]))
             remedy = f"one of {classes}; others are learned with --allow-new-classes"
             raise InputError(f"unknown class {label!r}", column=target, row=row, value=label, remedy=remedy)
-    matched = value_matching.match_values(labels, fitted.labels)
+    matched = fitted.labels.match_values(labels)
     return [label if type(label) in _PLAIN_TYPES else format_plain_value(label) for label in matched]
 
 
 def add_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
-    """Count stored rows into a model."""
     for counts in _count_rows(fitted, weighted_rows, target):
         fitted = fitted.add_counts(counts)
     return fitted
@@ -104,7 +100,7 @@ def _count_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], targ
     plan = fitted.counts.plan
     for group in groups:
         table = fitted.parse_table(Table.from_data({name: group.columns[str(name)] for name in plan.columns}))
-        row_weights = None if all(weight == 1.0 for weight in group.weights) else np.array(group.weights)
+        row_weights = None if set(group.weights) == {1.0} else np.array(group.weights)
         yield arrays.count_table(table, group.columns[target], row_weights, plan=plan.with_levels(table)).limit_levels()
 
 
@@ -155,20 +151,15 @@ class RowSearch:
             self._pending.setdefault(_comparable_row(row), {}).setdefault(_exact_row(row), []).append(i)
 
     def find_in(self, entries: Iterable[Entry]) -> Iterator[EntryMatch]:
-        """Return the matches in entries, in their order."""
         for entry in entries:
             if not self._pending:
                 return
-            if entry.rows is not None and (match := self._match_entry(entry, decode_columns(entry.rows))) is not None:
-                yield match
-
-    def _match_entry(self, entry: Entry, columns: Columns) -> EntryMatch | None:
-        matched = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._take_match(row)]
-        if not matched:
-            return None
-        rest = sorted(set(range(entry.n)) - set(matched))
-        remaining = entry.with_remaining(encode_columns(_select_rows(columns, rest)) if rest else None, len(rest))
-        return EntryMatch(encode_columns(_select_rows(columns, matched)), remaining)
+            columns = {} if entry.rows is None else decode_columns(entry.rows)
+            matched = [i for i, row in enumerate(zip(*columns.values(), strict=True)) if self._take_match(row)]
+            if matched:
+                rest = sorted(set(range(entry.n)) - set(matched))
+                remaining = entry.with_remaining(_encode_selected(columns, rest), len(rest))
+                yield EntryMatch(_encode_selected(columns, matched) or b"", remaining)
 
     def _take_match(self, row: tuple) -> bool:
         key, exact = _comparable_row(row), _exact_row(row)
@@ -195,9 +186,8 @@ class RowSearch:
         return self._row_counts[exact]
 
     def unmatched_rows(self) -> tuple[bytes | None, int]:
-        """Return the rows that were not found, and their number."""
         rows = sorted(i for candidates in self._pending.values() for places in candidates.values() for i in places)
-        return encode_columns(_select_rows(self._columns, rows)) if rows else None, len(rows)
+        return _encode_selected(self._columns, rows), len(rows)
 
 
 def _count_row(fitted: FittedModel, row: bytes, target: str) -> ModelCounts:
@@ -212,21 +202,17 @@ def _is_same_row(a: ModelCounts, b: ModelCounts) -> bool:
     return all(x.keys() == y.keys() and all(np.array_equal(x[name], y[name]) for name in x) for x, y in pairs)
 
 
-def _select_rows(columns: Columns, rows: list[int]) -> Columns:
-    return {name: [column[i] for i in rows] for name, column in columns.items()}
+def _encode_selected(columns: Columns, rows: list[int]) -> bytes | None:
+    """Return some of the rows as they are stored; None if there are none."""
+    return encode_columns({name: [column[i] for i in rows] for name, column in columns.items()}) if rows else None
 
 
 def _comparable_row(row: tuple) -> tuple:
-    """Return a row by values that are equal wherever two spellings may mean the same value.
-
-    >>> _comparable_row((1, "1.0", True, "oak", None, "nan")) == _comparable_row((1.0, 1, "1", "oak", None, "nan"))
-    True
-    """
+    """Return a row by values that are equal wherever two texts may mean the same value: "1", 1, 1.0 and True."""
     return tuple(_parse_number(value) if isinstance(value, str) else value for value in row)
 
 
 def _exact_row(row: tuple) -> tuple:
-    """Return a row in which 1, 1.0 and True differ."""
     return tuple((type(value), value) for value in row)
 
 

@@ -1,67 +1,27 @@
-"""The counts that a journal adds up to, how they decay, and the clock of the journal."""
+"""Learned state: the counts that a journal adds up to, how they decay, and how a group of requests changes them."""
 
 import hashlib
 import sqlite3
-import time
 import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import ldexp
 from warnings import warn
 
 from candide import formatting
-from candide.errors import InputError, SumTooLargeError
+from candide.errors import CandideError, InputError, NotCountedError, SumTooLargeError
 from candide.model.fitted import FittedModel
-from candide.serve import learned_rows
+from candide.serve.http import RequestProblem
 from candide.serve.journal import RESTORE_REMEDY, Entry, Journal, Snapshot
+from candide.serve.learned_rows import EntryMatch, RowSearch, add_rows, remove_rows
 from candide.store import dumps, loads, model_digest
-from candide.store.models import resolve_target
+from candide.store.file import resolve_target
 
-Seconds = Callable[[], float]
 _MIN_EXPONENT = -1000  # power of two: a weight that is negligible beside a row, and still a normal number
 _ROWS_PER_BATCH = 10_000  # rows counted together when a journal is read
-
-
-class Clock:
-    """Seconds since 1970, continuing from the last time of a journal. It never runs backwards.
-
-    While a server runs, a monotonic clock is used, so changing the system time has no effect. Between two runs the
-    system time counts, unless it lies before the last time of the journal or so far after it (more than ``max_gap``)
-    that everything would be forgotten: then no time is assumed to have passed.
-
-    >>> def clock(calendar, last): return Clock(last, 100.0, lambda: calendar, lambda: 7.0)
-    >>> clock(1050.0, 1000.0)(), clock(3.0, 1000.0)(), clock(9e9, 1000.0)(), clock(9e9, None)()
-    (1050.0, 1000.0, 1000.0, 9000000000.0)
-    """
-
-    def __init__(
-        self,
-        last_time: float | None,
-        max_gap: float | None,
-        calendar: Seconds = time.time,
-        monotonic: Seconds = time.monotonic,
-    ):
-        now = calendar()
-        is_gap_too_long = last_time is not None and max_gap is not None and now - last_time > max_gap
-        self.rejected_time = now if is_gap_too_long else None
-        start = now if last_time is None else last_time if is_gap_too_long else max(now, last_time)
-        self._monotonic, self._offset = monotonic, start - monotonic()
-
-    def __call__(self) -> float:
-        return self._offset + self._monotonic()
-
-
-def format_time(at: float) -> str:
-    """Format a time.
-
-    >>> format_time(0.0), format_time(1e15)
-    ('1970-01-01 00:00 UTC', '1000000000000000 seconds after 1970')
-    """
-    try:
-        return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
-    except (OverflowError, ValueError, OSError):  # beyond the calendar
-        return f"{at:.0f} seconds after 1970"
 
 
 @dataclass(frozen=True)
@@ -83,7 +43,6 @@ class ExponentialDecay:
     start_time: float
 
     def epoch_at(self, time: float) -> int:
-        """Return the number of whole half-lives since the start."""
         return int(self._half_lives(time))
 
     def row_weight(self, at: float, epoch: int) -> float:
@@ -110,7 +69,6 @@ class LearnedState:
     journal_id: str
 
     def model_at(self, now: float) -> FittedModel:
-        """Return the model at a time."""
         if self.decay.half_life is None:
             return self.counts
         return self.counts.scale(self.decay.unit_weight(now, self.epoch))
@@ -138,7 +96,6 @@ class LearnedState:
 
 
 def model_fingerprint(base: FittedModel, target: str) -> bytes:
-    """Return a hash of a model and its target column."""
     return hashlib.sha256(model_digest(base) + target.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -191,33 +148,27 @@ def _replay(state: LearnedState, entries: Iterable[Entry], target: str) -> tuple
 
     Forgotten rows have already been removed from the snapshot, or from the entries.
     """
-    batch: list[Entry] = []
     left_out: list[Entry] = []
-    size = n = 0
-
-    def add_batch() -> LearnedState:
-        if not batch:
-            return state
-        later, last = state.convert_epoch(batch[-1].at), batch[-1].seq
-        counts, too_large = _add_entries(later, [entry for entry in batch if entry.rows is not None], target)
-        left_out.extend(too_large)
-        batch.clear()
-        return replace(later, counts=counts, last_seq=last)
-
-    for entry in entries:
-        n += 1
-        batch.append(entry)
-        size += entry.n
-        if size >= _ROWS_PER_BATCH:
-            state, size = add_batch(), 0
-    return add_batch(), n, left_out
+    batch: list[Entry] = []
+    n = size = 0
+    for entry in chain(entries, [None]):  # None: the end
+        if entry is not None:
+            n, size = n + 1, size + entry.n
+            batch.append(entry)
+        if batch and (entry is None or size >= _ROWS_PER_BATCH):
+            later = state.convert_epoch(batch[-1].at)
+            counts, too_large = _add_entries(later, [e for e in batch if e.rows is not None], target)
+            state = replace(later, counts=counts, last_seq=batch[-1].seq)
+            left_out += too_large
+            batch, size = [], 0
+    return state, n, left_out
 
 
 def _add_entries(state: LearnedState, entries: list[Entry], target: str) -> tuple[FittedModel, list[Entry]]:
     """Return the counts with entries, and the entries whose values are too large."""
     rows = [(entry.rows, state.row_weight(entry.at)) for entry in entries if entry.rows is not None]
     try:
-        return learned_rows.add_rows(state.counts, rows, target), []
+        return add_rows(state.counts, rows, target), []
     except SumTooLargeError:
         if len(entries) == 1:
             return state.counts, entries
@@ -225,3 +176,174 @@ def _add_entries(state: LearnedState, entries: list[Entry], target: str) -> tupl
     counts, first = _add_entries(state, entries[:half], target)
     counts, second = _add_entries(replace(state, counts=counts), entries[half:], target)
     return counts, first + second
+
+
+@dataclass(frozen=True)
+class RequestOutcome:
+    """The outcome of a request: its key, the number of rows learned or forgotten, and whether it is a repeat."""
+
+    key: str
+    rows: int
+    is_repeat: bool = False
+
+
+@dataclass
+class PendingRequest:
+    """A request in the queue: to learn rows, to forget them, or to forget what was learned under a key."""
+
+    key: str
+    sign: int
+    n_rows: int = 0
+    rows: bytes = b""
+    learned_key: str | None = None
+    checksum: int = field(init=False)
+    future: "Future[RequestOutcome]" = field(default_factory=Future)
+
+    def __post_init__(self) -> None:
+        # 16 bits: enough to detect a mistake, and too few to guess the rows from.
+        content = self.rows if self.learned_key is None else b"of " + self.learned_key.encode()
+        self.checksum = zlib.crc32(content) & 0xFFFF
+
+    def repeats(self, entry: Entry) -> bool:
+        """Whether this is the request that was sent under its key before, as far as the entry shows."""
+        if entry.rows is not None and not entry.n_removed:
+            return self.sign == entry.sign and self.rows == entry.rows
+        return (self.sign, self.checksum) == (entry.sign, entry.checksum)
+
+
+class RequestGroup:
+    """Requests that are counted and written together: the counts, the entries to write, the outcome of each request.
+
+    A request that cannot be counted fails alone, and the others go on without it.
+    """
+
+    def __init__(self, state: LearnedState, journal: Journal, base: FittedModel, target: str, at: float):
+        self._counts, self._first_seq = state.convert_epoch(at), state.last_seq + 1
+        self._journal, self._base, self._target, self._time = journal, base, target, at
+        self.entries: list[Entry] = []
+        self.outcomes: list[tuple[PendingRequest, RequestOutcome | Exception]] = []
+        self._waiting: list[PendingRequest] = []
+        self._seen_keys: set[str] = set()
+        self.changed: dict[int, Entry] = {}  # what remains of earlier entries, by seq
+        self.base_rows_removed = 0  # rows of the model that the journal started with
+
+    @property
+    def state(self) -> LearnedState:
+        return replace(self._counts, last_seq=self._first_seq - 1 + len(self.entries))
+
+    @property
+    def has_removals(self) -> bool:
+        """Whether rows were removed, so that a snapshot without them must be written."""
+        return bool(self.changed) or any(entry.sign < 0 for entry in self.entries)
+
+    def add(self, request: PendingRequest) -> None:
+        if request.key in self._seen_keys:
+            self.flush()  # to know whether the first request of that key was counted
+        try:
+            earlier = self._find(request.key)
+            if earlier is not None:
+                if not request.repeats(earlier):
+                    what = f"the key {request.key!r} was used by another request"
+                    raise RequestProblem(409, what, value=request.key, remedy="send this one with a key of its own")
+                self.outcomes.append((request, RequestOutcome(request.key, 0, is_repeat=True)))
+                return
+            self._seen_keys.add(request.key)
+            if request.sign > 0:
+                self._waiting.append(request)
+            else:
+                self.flush()
+                self._forget(request)
+        except (CandideError, RequestProblem) as error:
+            self.outcomes.append((request, error))
+
+    def flush(self) -> None:
+        """Count the requests that wait to be learned: together, or if that fails, one half and then the other."""
+        waiting, self._waiting = self._waiting, []
+        weight = self._counts.row_weight(self._time)
+        try:
+            counts = add_rows(self._counts.counts, [(request.rows, weight) for request in waiting], self._target)
+        except CandideError as error:
+            if len(waiting) == 1:
+                self.outcomes.append((waiting[0], error))
+                return
+            for half in (waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]):
+                self._waiting = half
+                self.flush()
+            return
+        self._counts = replace(self._counts, counts=counts)
+        for request in waiting:
+            self._write(request, request.n_rows, request.rows)
+
+    def _write(self, request: PendingRequest, n: int, rows: bytes | None = None) -> None:
+        seq, checksum = self._first_seq + len(self.entries), request.checksum
+        self.entries.append(Entry(request.key, request.sign, n, rows, self._time, checksum=checksum, seq=seq))
+        self.outcomes.append((request, RequestOutcome(request.key, n)))
+
+    def _forget(self, request: PendingRequest) -> None:
+        if request.learned_key is None:
+            search = RowSearch(request.rows, self._counts.counts, self._target)
+            matches, n = list(search.find_in(self._live_entries())), request.n_rows
+            self._remove(matches, *search.unmatched_rows())
+        else:
+            entry = self._find(request.learned_key)
+            if entry is None or entry.sign < 0:
+                what = f"nothing was learned under the key {request.learned_key!r}"
+                raise RequestProblem(404, what, value=request.learned_key, remedy="name a key of learned rows")
+            if entry.rows is None:
+                self.outcomes.append((request, RequestOutcome(request.key, 0, is_repeat=True)))
+                return
+            n = entry.n
+            self.expire([entry])
+        self._write(request, n)
+
+    def expire(self, entries: Iterable[Entry]) -> None:
+        self._remove([EntryMatch(e.rows, e.with_remaining(None, 0)) for e in entries if e.rows is not None])
+
+    def _remove(self, matches: Sequence[EntryMatch], base_rows: bytes | None = None, n_base_rows: int = 0) -> None:
+        """Count rows of entries out, and rows of the model that the journal started with; all or none."""
+        state = self._counts
+        rows = [(match.matched_rows, state.row_weight(match.remaining_entry.at)) for match in matches]
+        if base_rows is not None:
+            remove_rows(self._base, [(base_rows, 1.0)], self._target)  # an error if they were never counted
+            rows.append((base_rows, state.row_weight(state.decay.start_time)))
+        try:
+            # An error if the counts of the base model vanish in rounding beside rows so large: beside other large rows
+            # that are still counted, that would not show yet.
+            alone = [(match.matched_rows, 1.0) for match in matches]
+            remove_rows(add_rows(self._base, alone, self._target), alone, self._target)
+            counts = remove_rows(state.counts, rows, self._target)
+        except NotCountedError:
+            recounted = None if base_rows is not None else self._recount(matches)
+            if recounted is None:
+                raise
+            counts = recounted
+        self._counts, self.base_rows_removed = replace(state, counts=counts), self.base_rows_removed + n_base_rows
+        for entry in (match.remaining_entry for match in matches):
+            if entry.seq >= self._first_seq:
+                self.entries[entry.seq - self._first_seq] = entry
+            else:
+                self.changed[entry.seq] = entry
+
+    def _recount(self, matches: Sequence[EntryMatch]) -> FittedModel | None:
+        """Count all that remains again: the removed rows may be so large that the rest was lost in rounding.
+
+        Return None if rows of the base model were forgotten, which are stored nowhere.
+        """
+        state, remaining = self._counts, {match.remaining_entry.seq: match.remaining_entry for match in matches}
+        live = list(self._live_entries())
+        if self._base.counts.n_rows + sum(entry.n for entry in live) != state.counts.counts.n_rows:
+            return None
+        entries = [remaining.get(entry.seq, entry) for entry in reversed(live)]
+        rows = [(entry.rows, state.row_weight(entry.at)) for entry in entries if entry.rows is not None]
+        base = self._base.scale(state.row_weight(state.decay.start_time))
+        return add_rows(state.counts.with_counts(base.counts), rows, self._target)
+
+    def _live_entries(self) -> Iterator[Entry]:
+        """Return what is learned and not forgotten, the latest first."""
+        yield from reversed([entry for entry in self.entries if entry.rows is not None])
+        yield from (self.changed.get(entry.seq, entry) for entry in self._journal.live_entries())
+
+    def _find(self, key: str) -> Entry | None:
+        entry = next((e for e in self.entries if e.key == key), None) if key in self._seen_keys else None
+        entry = entry or self._journal.find(key)
+        return None if entry is None else self.changed.get(entry.seq, entry)

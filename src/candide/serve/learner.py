@@ -3,19 +3,6 @@
 One thread writes. It takes all requests in the queue, counts them, commits them to the journal together, and then
 publishes the new model: an answered request is on disk, and one that cannot be counted changes nothing. A request that
 was not answered when the server died may be sent again with the same key.
-
->>> import tempfile
->>> from candide.demo import garden
->>> learner = Learner(os.path.join(tempfile.mkdtemp(), "state.db"), FittedModel(garden(), target="herb"))
->>> plant = {"height_cm": 21.0, "leaf_mm": 8.0, "flowers": 14, "soil": "sand", "scented": "yes", "herb": "thyme"}
->>> rows = RequestRows(1, {name: [value] for name, value in plant.items()})
->>> learner.learn(rows, "monday").result().rows, learner.fitted.n_rows
-(1, 301)
->>> learner.learn(rows, "monday").result().is_repeat, learner.fitted.n_rows  # the same request
-(True, 301)
->>> learner.forget_key("monday").result().rows, learner.fitted.n_rows
-(1, 300)
->>> learner.close()
 """
 
 import os
@@ -27,17 +14,19 @@ import traceback
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from datetime import UTC, datetime
 from warnings import warn
 
 from candide.errors import CandideError, InputError, NotCountedError
 from candide.model.fitted import FittedModel
+from candide.serve import learned_state
 from candide.serve.formats import RequestRows
-from candide.serve.group_commit import PendingRequest, RequestGroup, RequestOutcome
 from candide.serve.http import RequestProblem
-from candide.serve.journal import RESTORE_REMEDY, Entry, Journal
+from candide.serve.journal import RESTORE_REMEDY, Clock, Entry, Journal, Seconds
 from candide.serve.learned_rows import encode_rows
-from candide.serve.learned_state import Clock, Seconds, format_time, model_fingerprint, replay_journal, start_journal
-from candide.store.models import resolve_target
+from candide.serve.learned_state import PendingRequest, RequestGroup, RequestOutcome
+from candide.store.file import resolve_target
 
 _MAX_GROUP = 512  # requests committed together
 _PAUSE_SECONDS = 0.001  # without a new request, after which a group is complete
@@ -64,7 +53,7 @@ class Learner:
         monotonic: Seconds = time.monotonic,
     ):
         self.target, self.allow_new_classes, self.window = resolve_target(base, target), allow_new_classes, window
-        self.base, self.fingerprint = base, model_fingerprint(base, self.target)
+        self.base, self.fingerprint = base, learned_state.model_fingerprint(base, self.target)
         self.journal = Journal(path)
         try:
             spans = [span for span in (window, half_life) if span is not None]
@@ -72,17 +61,19 @@ class Learner:
             self._tick = min(_MAX_TICK_SECONDS, *(span / 100 for span in spans)) if spans else None
             last_time = None if self.journal.is_new else self.journal.latest_time()
             self._clock = Clock(last_time, self._span, calendar, monotonic)
-            start_journal(self.journal, base, self.target, half_life, self._clock())
-            self._state = replay_journal(self.journal, self.target)
+            learned_state.start_journal(self.journal, base, self.target, half_life, self._clock())
+            self._state = learned_state.replay_journal(self.journal, self.target)
             n_counted = base.counts.n_rows + self.journal.count_live_rows()
             self._base_rows_removed = n_counted - self._state.counts.counts.n_rows
         except BaseException:
             self.journal.close()
             raise
         if self._clock.rejected_time is not None:
-            times = f"it is {format_time(self._clock.rejected_time)}, and the file ends at {format_time(self._clock())}"
-            warn(f"{self.journal.path}: {times}; no time is assumed to have passed", stacklevel=2)
+            now, last = (_format_time(at) for at in (self._clock.rejected_time, self._clock()))
+            what = f"it is {now}, and the file ends at {last}; no time is assumed to have passed"
+            warn(f"{self.journal.path}: {what}", stacklevel=2)
         self.fitted, self._last_recorded_time = self._state.model_at(self._clock()), self._clock()
+        self.journal_id, self.half_life = self._state.journal_id, half_life
         self._rows_since_snapshot = self._last_expired_seq = 0
         self._has_more_expired = False
         self.session, self._version = uuid.uuid4().hex, 0  # unique to a run, also of a copied journal
@@ -95,17 +86,14 @@ class Learner:
     # Called from any thread.
 
     def learn(self, rows: RequestRows, key: str | None = None) -> "Future[RequestOutcome]":
-        """Count labelled rows in."""
         stored = encode_rows(rows, self.fitted, self.target, self.allow_new_classes)
         return self._enqueue(PendingRequest(check_key(key), 1, rows.n_rows, stored))
 
     def forget(self, rows: RequestRows, key: str | None = None) -> "Future[RequestOutcome]":
-        """Count rows out that were counted in."""
         stored = encode_rows(rows, self.fitted, self.target, allow_new_classes=False)
         return self._enqueue(PendingRequest(check_key(key), -1, rows.n_rows, stored))
 
     def forget_key(self, learned_key: str, key: str | None = None) -> "Future[RequestOutcome]":
-        """Count out what was learned under a key."""
         return self._enqueue(PendingRequest(check_key(key), -1, learned_key=learned_key))
 
     def close(self) -> None:
@@ -116,7 +104,6 @@ class Learner:
         self._thread.join()
 
     def current_model(self) -> FittedModel:
-        """Return the model at this moment."""
         return self._state.model_at(self._clock())
 
     def learned_model(self) -> FittedModel:
@@ -126,16 +113,7 @@ class Learner:
         return self._state.without_base(self.base).model_at(self._clock())
 
     @property
-    def journal_id(self) -> str:
-        return self._state.journal_id
-
-    @property
-    def half_life(self) -> float | None:
-        return self._state.decay.half_life
-
-    @property
     def version(self) -> str:
-        """An identifier that changes with the model."""
         return f"{self.session}-{self._version}"
 
     def _enqueue(self, request: PendingRequest) -> "Future[RequestOutcome]":
@@ -163,47 +141,45 @@ class Learner:
 
     def _answer(self, requests: list[PendingRequest]) -> None:
         """Process requests together; if the resulting model cannot be estimated, one half and then the other."""
+        failure: Exception
         try:
             self._process(requests)
+            return
         except CandideError as error:
             if len(requests) > 1:  # one of them is the cause
                 self._answer(requests[: len(requests) // 2])
                 self._answer(requests[len(requests) // 2 :])
-            else:
-                _fail_all(requests, error)
+                return
+            failure = error
         except RequestProblem as error:
-            _fail_all(requests, error)
+            failure = error
         except sqlite3.DatabaseError as error:
-            what = f"{self.journal.path} cannot be read: {error}"
-            _fail_all(requests, RequestProblem(503, what, remedy=RESTORE_REMEDY))
+            failure = RequestProblem(503, f"{self.journal.path} cannot be read: {error}", remedy=RESTORE_REMEDY)
         except Exception as error:  # so that no client waits for ever
             traceback.print_exc()
-            _fail_all(requests, error)
+            failure = error
+        for request in requests:
+            if not request.future.done():
+                _set_outcome(request, failure)
 
     def _next_group(self) -> list[PendingRequest | None]:
-        """Return the requests in the queue, once there are any or it is time to check for expired rows."""
-        try:
-            group = [self._queue.get(timeout=0.0 if self._has_more_expired else self._tick)]
-        except queue.Empty:
-            group = []
-        self._wait_for_more(group)
-        while len(group) < _MAX_GROUP and None not in group:
-            try:
-                group.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        return group
+        """Return the requests in the queue, once there are any or it is time to check for expired rows.
 
-    def _wait_for_more(self, group: list[PendingRequest | None]) -> None:
-        """Wait for requests sent at the same time: writing many takes hardly longer than writing one.
-
-        Responses wake clients, which send their next requests one after another.
+        Responses wake clients, which send their next requests one after another. Wait for those: writing many takes
+        hardly longer than writing one.
         """
+        group: list[PendingRequest | None] = []
+        with suppress(queue.Empty):
+            group.append(self._queue.get(timeout=0.0 if self._has_more_expired else self._tick))
         size = -1
         for _ in range(_MAX_PAUSES if group != [None] else 0):
             if size == (size := self._queue.qsize()) or size >= _MAX_GROUP:
-                return
+                break
             time.sleep(_PAUSE_SECONDS)
+        with suppress(queue.Empty):
+            while len(group) < _MAX_GROUP and None not in group:
+                group.append(self._queue.get_nowait())
+        return group
 
     def _process(self, requests: list[PendingRequest]) -> None:
         """Count, commit, publish the new model, and set the outcomes."""
@@ -213,10 +189,15 @@ class Learner:
         for request in requests:
             group.add(request)
         group.flush()
-        if group.entries or group.changed_entries:
+        if group.entries or group.changed:
             self._commit(group, at)
-        elif self._tick is not None:
-            self._apply_decay(at)
+        elif self.half_life is not None:
+            self.fitted = self._state.model_at(at)
+            self._version += 1
+            self.prepare_model(self.fitted)()
+        if self._span is not None and at - self._last_recorded_time > self._span / 10:
+            self._try_write(lambda: self.journal.record_time(at))
+            self._last_recorded_time = at
         self._last_expired_seq = expired[-1].seq if expired else self._last_expired_seq
         self._has_more_expired = len(expired) == _MAX_GROUP
         for request, outcome in group.outcomes:
@@ -233,7 +214,7 @@ class Learner:
         publish = self.prepare_model(fitted)  # estimated before it is written: an error leaves the journal as it is
         snapshot = group.state.to_snapshot(self.fingerprint) if group.has_removals else None
         try:
-            self.journal.commit(group.entries, group.changed_entries, snapshot)
+            self.journal.commit(group.entries, [*group.changed.values()], snapshot)
         except sqlite3.Error as error:
             what, remedy = f"the rows cannot be stored: {error}", "send them again later, with the same key"
             raise RequestProblem(503, what, headers=(("retry-after", "10"),), remedy=remedy) from None
@@ -241,15 +222,6 @@ class Learner:
         self._base_rows_removed += group.base_rows_removed
         self._version += 1
         publish()
-
-    def _apply_decay(self, at: float) -> None:
-        if self._state.decay.half_life is not None:
-            self.fitted = self._state.model_at(at)
-            self._version += 1
-            self.prepare_model(self.fitted)()
-        if self._span is not None and at - self._last_recorded_time > self._span / 10:
-            self._try_write(lambda: self.journal.record_time(at))
-            self._last_recorded_time = at
 
     def _expire(self, group: RequestGroup, at: float) -> list[Entry]:
         """Forget entries older than the window that were not tried yet; return them."""
@@ -263,8 +235,7 @@ class Learner:
                 try:
                     group.expire([entry])
                 except CandideError as error:  # it stays until the next start tries it again
-                    what = f"{self.journal.path}: the rows of {entry.key!r} cannot be forgotten: {error}"
-                    warn(what, stacklevel=2)
+                    warn(f"{self.journal.path}: the rows of {entry.key!r} cannot be forgotten: {error}", stacklevel=2)
         return entries
 
     def _write_snapshot(self) -> None:
@@ -302,7 +273,8 @@ def _set_outcome(request: PendingRequest, outcome: RequestOutcome | Exception) -
             request.future.set_exception(outcome)
 
 
-def _fail_all(requests: list[PendingRequest], error: Exception) -> None:
-    for request in requests:
-        if not request.future.done():
-            _set_outcome(request, error)
+def _format_time(at: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+    except (OverflowError, ValueError, OSError):  # beyond the calendar
+        return f"{at:.0f} seconds after 1970"

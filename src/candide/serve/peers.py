@@ -18,23 +18,16 @@ from warnings import warn
 from candide.errors import CandideError, InputError, SourceError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
-from candide.serve.learned_state import Seconds
+from candide.serve.journal import Seconds
 from candide.store import loads
 
 PULL_SECONDS = 10.0  # between two requests to a peer
 _TIMEOUT_SECONDS = 60.0  # a server responds within 30, or reports that it cannot
 LEARNED_PATH = "/learned"
-BASE_HEADER, JOURNAL_HEADER = "candide-base", "candide-journal"
-VERSION_HEADER, HALF_LIFE_HEADER = "candide-version", "candide-half-life"
+PEER_HEADERS = ("candide-base", "candide-journal", "candide-version", "candide-half-life")
 
 
 class PeerConnection:
-    """The address of a server.
-
-    >>> PeerConnection("http://127.0.0.1:8000/", None).name
-    'http://127.0.0.1:8000'
-    """
-
     def __init__(self, address: str, token: str | None):
         try:
             parts = urlsplit(address)
@@ -65,17 +58,14 @@ class PeerConnection:
             raise SourceError(f"the server does not answer ({reason})", source=self.name, remedy=remedy) from None
         finally:
             connection.close()
-        if response.status != 200:
-            raise self._problem_error(response.status, body)
-        return body, {name.lower(): value for name, value in response.getheaders()}
-
-    def _problem_error(self, status: int, body: bytes) -> SourceError:
+        if response.status == 200:
+            return body, {name.lower(): value for name, value in response.getheaders()}
         try:
             problem = json.loads(body)
             what, remedy = str(problem["detail"]), str(problem.get("remedy", ""))
         except (ValueError, KeyError, TypeError):
-            what, remedy = f"status {status}", "pass the address of a server that candide serve runs"
-        return SourceError(what, source=self.name, remedy=remedy)
+            what, remedy = f"status {response.status}", "pass the address of a server that candide serve runs"
+        raise SourceError(what, source=self.name, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -90,25 +80,16 @@ class PeerCounts:
 
     @property
     def session(self) -> str:
-        """The run of the server."""
         return self.version.rpartition("-")[0]
-
-    def counts_at(self, at: float) -> ModelCounts:
-        """Return the counts as they have decayed by a time, though the peer may not respond any more."""
-        assert self.counts is not None
-        if self.half_life is None:
-            return self.counts
-        return self.counts.scale(0.5 ** ((at - self.received_at) / self.half_life))
 
 
 class Peers:
     """The addresses of peers, and the last counts of each."""
 
-    def __init__(
-        self, addresses: Sequence[str], fingerprint: bytes, token: str | None, monotonic: Seconds = time.monotonic
-    ):
-        self.monotonic = monotonic
-        self._peers = [PeerConnection(address, token) for address in dict.fromkeys(addresses)]
+    def __init__(self, addresses: Sequence[str], fingerprint: bytes, token: str | None):
+        self.monotonic: Seconds = time.monotonic
+        self.addresses = list(dict.fromkeys(addresses))
+        self._peers = [PeerConnection(address, token) for address in self.addresses]
         self._fingerprint = fingerprint.hex()
         self.own_journal_id: str | None = None  # the journal of this server
         self.own_session: str | None = None
@@ -116,18 +97,18 @@ class Peers:
         self._peer_counts: dict[str, PeerCounts] = {}
         self._errors: dict[str, str] = {}  # the error of the last request to a peer
         self._pull_lock, self._stop = threading.Lock(), threading.Event()
-        self._thread: threading.Thread | None = None
 
     @property
     def valid_peer_counts(self) -> tuple[PeerCounts, ...]:
-        """The counts of each journal once, without that of this server."""
         by_journal = {p.journal_id: p for p in self._peer_counts.values() if p.journal_id != self.own_journal_id}
         return tuple(peer for peer in by_journal.values() if peer.counts is not None)
 
     def add_to(self, fitted: FittedModel) -> FittedModel:
-        """Return a model with what peers have learned."""
         for peer in self.valid_peer_counts:
-            fitted = fitted.add_counts(peer.counts_at(self.monotonic()))
+            assert peer.counts is not None
+            seconds, half_life = self.monotonic() - peer.received_at, peer.half_life  # a peer may not respond any more
+            counts = peer.counts if half_life is None else peer.counts.scale(0.5 ** (seconds / half_life))
+            fitted = fitted.add_counts(counts)
         return fitted
 
     def pull(self) -> bool:
@@ -151,14 +132,14 @@ class Peers:
     def _fetch(self, peer: PeerConnection, sessions: dict[str, tuple[str, str]]) -> PeerCounts:
         last = self._peer_counts.get(peer.name)
         body, headers = peer.fetch(LEARNED_PATH if last is None else f"{LEARNED_PATH}?unless={last.version}")
-        if headers.get(BASE_HEADER) != self._fingerprint:
+        base, journal_id, version, half_life_text = (headers.get(name, "") for name in PEER_HEADERS)
+        if base != self._fingerprint:
             what, remedy = f"{peer.name} started with another model", "start all with the same model"
             raise InputError(what, value=peer.name, remedy=remedy)
-        half_life = float(headers[HALF_LIFE_HEADER]) if headers.get(HALF_LIFE_HEADER) else None
+        half_life = float(half_life_text) if half_life_text else None
         if self.own_journal_id is not None and half_life != self.half_life:
             what, remedy = f"{peer.name} has another half-life", "start all with the same half-life"
             raise InputError(what, value=half_life, remedy=remedy)
-        journal_id, version = headers.get(JOURNAL_HEADER, ""), headers.get(VERSION_HEADER, "")
         if last is not None and (last.journal_id, last.version) == (journal_id, version):
             counts = last
         else:
@@ -172,7 +153,6 @@ class Peers:
         return counts
 
     def status(self) -> list[dict[str, Any]]:
-        """Return the number of rows of each peer, or its error."""
         status = []
         for peer in self._peers:
             last, error = self._peer_counts.get(peer.name), self._errors.get(peer.name)
@@ -190,12 +170,12 @@ class Peers:
                 try:
                     if self.pull():
                         on_change()
-                except CandideError as error:  # such as two classes written alike
+                except CandideError as error:  # such as two classes with the same text
                     warn(f"the rows of peers cannot be used: {error}", stacklevel=2)
                 self._stop.wait(PULL_SECONDS)
 
-        self._thread = threading.Thread(target=run, name="candide-peers", daemon=True)
-        self._thread.start()
+        if self._peers:
+            threading.Thread(target=run, name="candide-peers", daemon=True).start()
 
     def close(self) -> None:
         """Stop pulling, without waiting for a request under way."""

@@ -1,11 +1,4 @@
-"""Protocols of other servers: MLflow scoring, and the Open Inference Protocol (v2).
-
->>> rows_from_mlflow(b'{"dataframe_split": {"columns": ["age", "job"], "data": [[30, "cook"]]}}').columns
-{'age': [30], 'job': ['cook']}
->>> tensor = {"name": "age", "shape": [2], "datatype": "INT64", "data": [30, 41]}
->>> rows_from_tensors(encode({"inputs": [tensor]}))[0].columns
-{'age': [30, 41]}
-"""
+"""Protocols of other servers: MLflow scoring, and the Open Inference Protocol (v2)."""
 
 import re
 from collections.abc import Sequence
@@ -58,12 +51,7 @@ class InferenceRequest(msgspec.Struct, forbid_unknown_fields=True):
     outputs: list[RequestedOutput] | None = None
     parameters: dict[str, Any] = {}
 
-    def has_output(self, name: str) -> bool:
-        """Whether an output is requested: all are if none is named."""
-        return not self.outputs or any(output.name == name for output in self.outputs)
-
     def check_outputs(self, names: list[str]) -> None:
-        """Reject unknown outputs."""
         for output in self.outputs or ():
             if output.name not in names:
                 remedy = f"request one of {formatting.format_list(names)}"
@@ -73,7 +61,7 @@ class InferenceRequest(msgspec.Struct, forbid_unknown_fields=True):
 _mlflow_decoder, _inference_decoder = msgspec.json.Decoder(MlflowRequest), msgspec.json.Decoder(InferenceRequest)
 # A string, which stays, or NaN outside of one. An unclosed string is matched whole: the time is linear.
 _NAN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|NaN', re.DOTALL)
-_MLFLOW_FIELDS = "dataframe_split, dataframe_records, inputs or instances"
+_MLFLOW_FIELDS = ("dataframe_split", "dataframe_records", "inputs", "instances")
 _MAX_SEARCHED_LENGTH = 100  # characters of a field for which a similar one is suggested
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 _TYPES_BY_PATH: dict[type, dict[str, type]] = {  # the type at each path of a request
@@ -85,37 +73,34 @@ _NUMPY_TYPES = {f"{kind}{bits}": f"{letter}{bits // 8}" for kind, letter in (("I
 
 
 def _decode(decoder: msgspec.json.Decoder, body: bytes) -> Any:
-    """Return JSON of an expected shape. These clients write NaN for missing values, and their servers read it."""
+    """Return JSON of an expected shape; the problem of an unknown field names a similar one.
+
+    These clients write NaN for missing values, and their servers read it.
+    """
     if b"NaN" in body:
         body = _NAN.sub(lambda match: match[1] or b"null", body)
     try:
         return decode_json(decoder, body)
     except RequestProblem as problem:
-        raise _unknown_field_problem(decoder.type, problem) or problem from None
-
-
-def _unknown_field_problem(kind: type, problem: RequestProblem) -> RequestProblem | None:
-    """Name a field that the protocol does not have, and a similar one; None for any other problem."""
-    match = _UNKNOWN_FIELD.search(problem.detail)
-    path = (match and match["path"]) or "$"
-    struct = _TYPES_BY_PATH[kind].get(re.sub(r"\[\d+\]", "[]", path))
-    if not match or not struct:
-        return None
-    name, fields = match["name"], struct.__struct_fields__  # type: ignore[attr-defined]
-    similar = nearest_name(name, fields) if len(name) < _MAX_SEARCHED_LENGTH else ""
-    where = "" if path == "$" else f" in {path.removeprefix('$.')}"
-    remedy = f"did you mean {similar!r}?" if similar else f"send only {', '.join(fields)}"
-    return RequestProblem(422, f"unknown field {name!r}{where}", value=name, remedy=remedy)
+        match = _UNKNOWN_FIELD.search(problem.detail)
+        path = (match and match["path"]) or "$"
+        struct = _TYPES_BY_PATH[decoder.type].get(re.sub(r"\[\d+\]", "[]", path))
+        if not match or not struct:
+            raise
+        name, fields = match["name"], struct.__struct_fields__  # type: ignore[attr-defined]
+        similar = nearest_name(name, fields) if len(name) < _MAX_SEARCHED_LENGTH else ""
+        where = "" if path == "$" else f" in {path.removeprefix('$.')}"
+        remedy = f"did you mean {similar!r}?" if similar else f"send only {', '.join(fields)}"
+        raise RequestProblem(422, f"unknown field {name!r}{where}", value=name, remedy=remedy) from None
 
 
 def rows_from_mlflow(body: bytes, limits: Limits = DEFAULT_LIMITS) -> RequestRows:
-    """Return the rows of a request of MLflow's scoring protocol."""
     request = _decode(_mlflow_decoder, body)
-    fields = _MLFLOW_FIELDS.replace(" or", ",").split(", ")
-    given = [rows for name in fields if (rows := getattr(request, name)) is not None]
-    if len(given) != 1:
-        raise RequestProblem(422, f"expected rows in one of {_MLFLOW_FIELDS}", remedy=f"send one of {_MLFLOW_FIELDS}")
-    [rows] = given
+    sent = [rows for name in _MLFLOW_FIELDS if (rows := getattr(request, name)) is not None]
+    if len(sent) != 1:
+        names = formatting.format_list(_MLFLOW_FIELDS)
+        raise RequestProblem(422, f"expected rows in one of {names}", remedy=f"send one of {names}")
+    [rows] = sent
     if isinstance(rows, DataframeSplit):
         return _rows_from_split(rows, limits)
     return rows_from_records(rows, limits) if isinstance(rows, list) else _rows_from_columns(rows, limits)
@@ -170,7 +155,6 @@ def rows_from_tensors(
 
 
 def _tensor_values(tensor: InferenceTensor, raw: bytes | None) -> Any:
-    """Return the values of a tensor, one per row."""
     n = int(np.prod(tensor.shape, dtype=object)) if tensor.shape else 0
     if min(tensor.shape, default=0) < 0 or any(size != 1 for size in tensor.shape[1:]):
         what, remedy = f"a tensor of shape {tensor.shape}", "send one value per row: [n] or [n, 1]"
@@ -231,7 +215,8 @@ def write_tensors(scored: ScoredColumns, name: str, request: InferenceRequest, w
     outputs += [_output(n, "FP64", column) for n, column in zip(scored.names[1:-1], numbers[:-1], strict=True)]
     id_ = {} if request.id is None else {"id": request.id}
     parameters = {"parameters": {"warnings": "\n".join(warnings)}} if warnings else {}
-    requested = [output for output in outputs if request.has_output(output["name"])]
+    names = [output.name for output in request.outputs or ()] or scored.names  # all if none is named
+    requested = [output for output in outputs if output["name"] in names]
     return encode({"model_name": name, **id_, **parameters, "outputs": requested})
 
 
@@ -245,13 +230,10 @@ def _output(name: str, datatype: str, data: list[Any]) -> dict[str, Any]:
 
 
 def model_metadata(scorer: Scorer, name: str) -> bytes:
-    """Return the inputs and outputs of the model for v2 clients."""
     plan = scorer.reader.plan
     encodings = {n: e for part in plan.parts for n, e in zip(part.columns, part.encodings, strict=False)}
     inputs = [(str(n), "FP64" if encodings[n].value_kind == "number" else "BYTES") for n in plan.columns]
     outputs = [("prediction", _label_datatype(scorer.labels)), *((n, "FP64") for n in scorer.classes)]
-    sides = {
-        side: [{"name": n, "datatype": datatype, "shape": [-1]} for n, datatype in tensors]
-        for side, tensors in (("inputs", inputs), ("outputs", outputs))
-    }
-    return encode({"name": name, "versions": [], "platform": "candide", **sides})
+    sides = [[{"name": n, "datatype": kind, "shape": [-1]} for n, kind in side] for side in (inputs, outputs)]
+    server = {"name": name, "versions": [], "platform": "candide"}
+    return encode({**server, "inputs": sides[0], "outputs": sides[1]})

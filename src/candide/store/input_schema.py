@@ -1,10 +1,4 @@
-"""Input schema: the columns that a model reads and how it reads them.
-
->>> from candide.demo import garden
->>> schema = InputSchema.from_model(FittedModel(garden(), target="herb"))
->>> schema.column_types["soil"], schema.number_columns
-('level', ['height_cm', 'leaf_mm', 'flowers'])
-"""
+"""Input schema: the columns that a model reads, how it reads them, and an example row."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from candide.data.temporal import in_time
-from candide.data.text_formats import TextFormat
-from candide.data.value_identity import format_plain_value
+from candide.data.text_columns import days_to_temporal
+from candide.data.text_formats import TextFormat, format_plain_value
 from candide.engines.batches import iterate_columns
 from candide.model.fitted import FittedModel
 
@@ -40,12 +33,7 @@ class InputSchema:
         temporal = {str(name): kind for name, kind in fitted.temporal.items() if str(name) in types}
         return cls(types, target, tuple(fitted.na), formats, temporal)
 
-    @property
-    def number_columns(self) -> list[str]:
-        return [name for name, kind in self.column_types.items() if kind == "number"]
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as plain values."""
         columns = [{"name": name, "kind": kind} for name, kind in self.column_types.items()]
         formats = {name: text_format.settings() for name, text_format in self.text_formats.items()}
         known = {"columns": columns, "target": self.target, "missing": list(self.na), "text_formats": formats}
@@ -53,28 +41,19 @@ class InputSchema:
 
 
 def example_row(fitted: FittedModel) -> dict[str, Any]:
-    """Return a row with a valid value of each column.
-
-    >>> from candide.demo import garden
-    >>> example_row(FittedModel(garden()))["soil"]
-    'chalk'
-    """
-    row: dict[str, Any] = {}
+    """Return a row with a valid value of each column."""
+    row: dict[str, Any] = {str(name): None for name in fitted.plan.columns}
     for part, j in iterate_columns(fitted.plan):
         name, encoding = str(part.columns[j]), part.encodings[j]
+        if row[name] is not None:
+            continue
         if encoding.value_kind == "text":
-            row.setdefault(name, "some text")
+            row[name] = "some text"
         elif encoding.value_kind == "level":
-            row.setdefault(name, next(iter(encoding.labels.values), None))  # type: ignore[attr-defined]
+            row[name] = next(iter(encoding.labels.values), None)  # type: ignore[attr-defined]
         else:
-            low = (encoding.value_range() or (0.0, 0.0))[0]
-            row.setdefault(name, _format_number(low, fitted.temporal.get(part.columns[j])))
-    return {str(name): row.get(str(name)) for name in fitted.plan.columns}
-
-
-def _format_number(value: float, kind: str | None) -> Any:
-    """Return a number, or the date or duration that it stands for."""
-    if kind is None:
-        return value
-    time = in_time(np.array([np.floor(value) if kind == "date" else value]), kind).item(0)
-    return str(time.date()) if kind == "date" else format_plain_value(time)
+            row[name] = (encoding.value_range() or (0.0, 0.0))[0]
+            if (kind := fitted.temporal.get(part.columns[j])) is not None:
+                time = days_to_temporal(np.array([np.floor(row[name]) if kind == "date" else row[name]]), kind).item(0)
+                row[name] = str(time.date()) if kind == "date" else format_plain_value(time)
+    return row

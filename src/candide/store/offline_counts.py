@@ -15,10 +15,9 @@ from typing import Any
 from candide import formatting
 from candide.data.notes import Note
 from candide.engines.base import LabelledSource, PreparedSource, open_source
-from candide.engines.counting import check_classes, unlabelled_notes
+from candide.engines.counting import check_classes, reading_record, unlabelled_notes
 from candide.engines.draw_sample import learn_grids
-from candide.engines.duckdb.encodings import read_whole_text
-from candide.engines.planning import reading_record
+from candide.engines.duckdb.character_encodings import read_whole_text
 from candide.engines.reading import ReadOptions, make_read_options
 from candide.engines.sql import offline_query, offline_result
 from candide.engines.sql.dialect import ANY_NUMBER
@@ -30,16 +29,15 @@ from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.model.settings import Settings, default_settings
 from candide.store import values
-from candide.store.models import refuse_plan_options, resolve_plan
+from candide.store.file import refuse_plan_options, resolve_plan
 
 _DOUBLE_DIGITS = 15  # decimal digits of a double that count
 _SAMPLE_ROWS = 1 << 11  # rows from which the middle of a column is estimated
 _OTHER_EVENT_REMEDY = "leave it out (--drop, drop=[...]), or count it as another (--event COL=categorical)"
 _NAIVE_MODEL_REMEDY = "name a model of naive Bayes (candide fit --model naive)"
 RESULT_FORMAT = 1  # of the plan in a result
-NAIVE_NOTE = Note(
-    "naive-of-counts", "the model is naive Bayes: weights of columns are learned from rows, not from counts"
-)
+_NAIVE_REASON = "the model is naive Bayes: weights of columns are learned from rows, not from counts"
+NAIVE_NOTE = Note("naive-of-counts", _NAIVE_REASON)
 
 
 def make_counting_query(
@@ -54,11 +52,11 @@ def make_counting_query(
     like: Any = None,
     reading: ReadOptions | None = None,
 ) -> str:
-    """A query that counts a table, with the plan of a sample of it, ``data``, or of a model or plan, ``like``.
+    """Return a query that counts a table, with the plan of a sample of it, ``data``, or of a model or plan, ``like``.
 
     Columns that a query cannot count, text and columns modelled together, are an error.
     """
-    from candide.engines.planning import counting_hints, prepare_source
+    from candide.engines.counting import counting_hints, prepare_source
 
     sql = get_dialect(dialect)
     if like is not None:
@@ -96,8 +94,8 @@ def make_counting_query(
 
 
 def _prepare_like(rows: LabelledSource, like: Any) -> PreparedSource:
-    """The plan of a model for the columns of a sample."""
-    from candide.engines.planning import prepare_like
+    """Return the plan of a model for the columns of a sample."""
+    from candide.engines.counting import prepare_like
 
     plan, known = resolve_plan(like)
     formats = () if known is None else (known.text_formats, known.temporal)
@@ -113,7 +111,7 @@ def read_counts(
     settings: Settings | None = None,
     reading: ReadOptions | None = None,
 ) -> tuple[FittedModel, list[Note]]:
-    """The naive Bayes model of the result of a counting query, a CSV file or its lines, and notes.
+    """Return the naive Bayes model of the result of a counting query, a CSV file or its lines, and notes.
 
     An incomplete or modified result is an error. ``reading`` has the encoding, delimiter and decimal separator.
     """
@@ -129,67 +127,61 @@ def read_counts(
         prepared = PreparedSource(plan, middle_values=head["near"], text_level_columns=head["text_formats"])
         counted = offline_result.build_counts(lines, LabelledSource(offline, head["target"], head["weight"]), prepared)
         model_counts = check_classes(counted.fold_counts[0].limit_levels(), head["target"])
-    known: dict[str, Any] = {name: frozenset(head[name]) for name in ("dates", "times")}
-    settings = settings or default_settings("naive")
-    fitted = FittedModel(model_counts, settings, head["target"], na=tuple(head["na"]), **known)
+    known: dict[str, Any] = {name: frozenset(head[name]) for name in ("dates", "times")} | {"na": tuple(head["na"])}
+    fitted = FittedModel(model_counts, settings or default_settings("naive"), head["target"], **known)
     fitted.model  # noqa: B018  an estimate that cannot be computed is an error now, not at the first prediction
-    notes += [*_rounding_notes(lines, plan, head["near"]), *_distant_middle_notes(model_counts, head["near"])]
+    notes += _result_notes(lines, model_counts, head)
     return fitted, [*unlabelled_notes(head["target"], counted), *notes]
 
 
 @contextmanager
 def _name_in_errors(counts: str | os.PathLike | Iterable[str]) -> Iterator[str | None]:
-    """The name of a file of counts, if it is one, added to every error about it."""
-    if not isinstance(counts, str | os.PathLike):
-        yield None
-        return
-    name = os.fspath(counts)
+    """Add the name of a file of counts to every error about it; yield the name, or None if it is not a file."""
+    name = os.fspath(counts) if isinstance(counts, str | os.PathLike) else None
     try:
         yield name
-    except SourceError:
-        raise
     except InputError as error:
+        if name is None or isinstance(error, SourceError):
+            raise
         where, place = "standard input" if name == "-" else name, {"column": error.column, "value": error.value}
         raise SourceError(error.problem, source=where, line=error.row, remedy=error.remedy or "", **place) from None
 
 
-def _rounding_notes(lines: Sequence[offline_result.ResultLine], plan: Plan, near: Mapping[str, float]) -> list[Note]:
-    """A note on numbers that lost digits on their way into the file."""
+def _result_notes(
+    lines: Sequence[offline_result.ResultLine], counts: ModelCounts, head: Mapping[str, Any]
+) -> list[Note]:
+    """Return notes on lost digits, and on a target that is text in the sample and boolean in the table."""
+    plan, near, target, notes = counts.plan, head["near"], head["target"], []
     names = [str(name) for part in plan.parts for name in part.columns]
     digits = offline_result.written_digits(lines, {place: near.get(name, 0.0) for place, name in enumerate(names)})
-    if digits is None or digits >= _DOUBLE_DIGITS:
-        return []
-    text = f"its numbers were rounded to {digits} digits, as spreadsheets do; means and variances have no more"
-    return [Note("rounded", text, remedy="keep the result as the database writes it")]
-
-
-def _distant_middle_notes(counts: ModelCounts, near: Mapping[str, float]) -> list[Note]:
-    """A note on columns of which the sample was so unlike the table that digits were lost."""
-    far = [
-        str(name)
-        for part, tally in zip(counts.plan.parts, counts.tallies, strict=True)
-        for j, name in enumerate(part.columns)
-        if str(name) in near and get_statistic(part).distant_means(tally, j, near[str(name)]) is not None
-    ]
-    if not far:
-        return []
-    far = list(dict.fromkeys(far))  # a column may be in several parts
-    names = formatting.format_list(far, 3)
-    what = f"numbers of {names} are so far from the sample's that digits of their variance are lost"
-    return [Note("sample-unlike", what, far[0], "make the query of a sample that is more like the table")]
+    if digits is not None and digits < _DOUBLE_DIGITS:
+        text = f"its numbers were rounded to {digits} digits, as spreadsheets do; means and variances have no more"
+        notes.append(Note("rounded", text, remedy="keep the result as the database writes it"))
+    far: dict[str, None] = {}  # a column may be in several parts
+    for part, tally in zip(plan.parts, counts.tallies, strict=True):
+        for j, name in enumerate(map(str, part.columns)):
+            if name in near and get_statistic(part).distant_means(tally, j, near[name]) is not None:
+                far[name] = None
+    if far:
+        what = f"numbers of {formatting.format_list([*far], 3)} are so far from the sample's"
+        remedy = "make the query of a sample that is more like the table"
+        notes.append(Note("sample-unlike", f"{what} that digits of their variance are lost", next(iter(far)), remedy))
+    if target in head["text_formats"] and all(isinstance(label, bool) for label in counts.labels.values):
+        text = "is boolean in the table: the classes are False and True, even if the sample has no and yes"
+        remedy = "to keep the words, store the column as text in the table"
+        notes.append(Note("boolean-target", f"target {target!r} {text}", target, remedy))
+    return notes
 
 
 def _check_countable(plan: Plan, remedy: str = _OTHER_EVENT_REMEDY) -> None:
-    """Refuse a plan that a query cannot count."""
     for part in plan.parts:
-        if part.spec.kind in SQL_TALLY_KINDS and not any(encoding.is_python_only for encoding in part.encodings):
-            continue
-        what = f"a query cannot count it as {part.event.name}, which needs the rows"
-        raise InputError(what, column=part.columns[0], value=part.event.name, remedy=remedy)
+        if part.spec.kind not in SQL_TALLY_KINDS or any(encoding.is_python_only for encoding in part.encodings):
+            what = f"a query cannot count it as {part.event.name}, which needs the rows"
+            raise InputError(what, column=part.columns[0], value=part.event.name, remedy=remedy)
 
 
 def _pack_part(part: PlanPart) -> dict[str, Any]:
-    """A part of a plan, without the levels, which are to be counted."""
+    """Return a part of a plan, without the levels, which are to be counted."""
     arrays: dict[str, Any] = {}
     packed = {
         "columns": list(map(str, part.columns)),
@@ -206,7 +198,7 @@ _HEADER_FIELDS = {
 
 
 def _parse_plan(texts: Sequence[str]) -> tuple[Plan, dict[str, Any]]:
-    """The plan in a result, and the rest of how it was counted."""
+    """Return the plan in a result, and the rest of how it was counted."""
     try:
         head, *parts = map(json.loads, texts)
         if head["candide"] != RESULT_FORMAT:
@@ -236,11 +228,10 @@ def _unpack_part(packed: dict[str, Any]) -> PlanPart:
     arrays = {name: np.array(array) for name, array in packed.get("arrays", {}).items()}
     part = PlanPart(values.unpack_event(packed["event"], arrays), tuple(packed["columns"]))
     pairs = zip(packed["encodings"], part.encodings, strict=True)
-    encodings = [own if given is None else values.unpack_encoding(given, arrays) for given, own in pairs]
+    encodings = [e if packed is None else values.unpack_encoding(packed, arrays) for packed, e in pairs]
     return replace(part, encodings=tuple(encodings))
 
 
 def is_counting_query(path: str) -> bool:
-    """Whether a file is a counting query that Candide wrote."""
     with open(path, "rb") as file:
         return file.read(13) == b"SELECT 'plan'"

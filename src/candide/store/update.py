@@ -1,11 +1,9 @@
 """Count rows into a model, take them out, move a window over them, learn its weights again, and add models.
 
-Rows are counted as the model was, with its number formats, so that tallies add. A model given as a path is changed in
-its file, under a lock: rows are counted first, which may take long, and the lock is held only while the counts are
-added or removed. With an output path the changed model is written there, and the given one stays as it is.
-
-The weights of terms are learned again from the new rows if the rows have doubled since they were learned, or some were
-taken out, and the new rows are as many as they were learned from; otherwise a note recommends ``reweight``.
+A model given as a path is changed in its file, under a lock: rows are counted first, which may take long, and the lock
+is held only while the counts are added or removed. The weights of terms are learned again from the new rows if the rows
+have doubled since they were learned, or some were taken out, and the new rows are as many as they were learned from;
+otherwise a note recommends ``reweight``.
 """
 
 import os
@@ -27,9 +25,8 @@ from candide.files import check_output
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.store.container import is_model_file
-from candide.store.file import save, update_file
-from candide.store.models import ModelLike, load_fitted, resolve_target
-from candide.weighted.reweight import check_weighted, reweight_model, stale_notes
+from candide.store.file import ModelLike, load_fitted, resolve_target, save, update_file
+from candide.weighted.fit import check_weighted, reweight_model, stale_notes
 
 _UNVERIFIED_NOTE = Note(
     "not-proved",
@@ -85,7 +82,7 @@ class Destination:
     wait: float = 30.0  # seconds to wait for the lock of the file
 
     def load(self, *data: Any) -> FittedModel:
-        """The model; an output path that is one of the inputs is refused before any work is done."""
+        """Return the model; reject an output path that is one of the inputs before any work is done."""
         check_output(self.out, *data, self.model, is_own_file=is_model_file, force=self.force)
         return load_fitted(self.model)
 
@@ -97,10 +94,10 @@ class Destination:
         notes: Sequence[Note] = (),
     ) -> UpdateResult:
         """Change the model and write it; ``counts`` are those of the rows, which may have new classes."""
-        labels: list[Labels] = []
+        new_classes: list[NewClass] = []
 
         def apply(before: FittedModel) -> FittedModel:
-            labels.append(before.labels)
+            new_classes[:] = [] if counts is None else _new_classes(counts, before.labels)
             return change(before)
 
         if isinstance(self.model, str | os.PathLike) and self.out is None:
@@ -109,7 +106,6 @@ class Destination:
             new = apply(load_fitted(self.model))
         if self.out is not None:
             save(new, self.out, force=self.force)
-        new_classes = [] if counts is None else _new_classes(counts, labels[-1])
         notes = [*notes, *(Note("new-class", str(new_class)) for new_class in new_classes)]
         if new.counts.class_weight.any():
             notes += stale_notes(new)
@@ -166,7 +162,7 @@ def relearn_weights(
 def add_models(
     models: Sequence[ModelLike], out: str | os.PathLike | None, detail: str | None, force: bool
 ) -> FittedModel:
-    """The model of all rows of several models; classes and levels are united."""
+    """Return the model of all rows of several models; classes and levels are united."""
     if isinstance(models, str | os.PathLike) or not models:
         raise InputError("expected at least one model to merge", value=models, remedy="pass a list of models")
     check_output(out, *models, is_own_file=is_model_file, force=force)
@@ -187,36 +183,28 @@ def add_models(
 
 
 def _fit_like_command(first: ModelLike, second: ModelLike, fitted: FittedModel) -> str | None:
-    """The command that makes two files of weighted models mergeable; these choose their own bins and terms."""
+    """Return the command that makes two files of weighted models mergeable; these choose their own bins and terms."""
     if fitted.term_weights is None or not all(isinstance(model, str | os.PathLike) for model in (first, second)):
         return None
     like, out = (shlex.quote(os.fspath(path)) for path in (first, second))
     command = f"candide fit DATA --target {shlex.quote(fitted.target or 'COLUMN')} --like {like} -o {out}"
-    return (
-        f"only models with the same bins and terms add: fit {out} again with those of the other: {command} (like=...)"
-    )
+    reason = "only models with the same bins and terms add"
+    return f"{reason}: fit {out} again with those of the other: {command} (like=...)"
 
 
 def _model_name(model: ModelLike) -> str:
     return os.fspath(model) if isinstance(model, str | os.PathLike) else "a model"
 
 
-def count_like(
-    model: ModelLike,
-    data: Any,
-    *,
-    target: str | None = None,
-    weight: str | None = None,
-    reading: ReadOptions | None = None,
-) -> ModelCounts:
+def count_like(model: ModelLike, data: Any, **options: Any) -> ModelCounts:
     """Count rows as a model was counted, so that the counts can be added to the model's, or subtracted."""
-    return _count_for_model(load_fitted(model), RowsToCount(data, target, weight, reading))[0]
+    return _count_for_model(load_fitted(model), RowsToCount(data, **options))[0]
 
 
 @contextmanager
 def _open_for_model(fitted: FittedModel, rows: RowsToCount) -> Iterator[tuple[LabelledSource, PreparedSource]]:
-    """A source, prepared to be counted as a model was."""
-    from candide.engines.planning import prepare_like
+    """Open a source, prepared to be counted as a model was: with its plan and its number formats."""
+    from candide.engines.counting import prepare_like
 
     name = resolve_target(fitted, rows.target)
     with open_source(rows.data, make_read_options(fitted, rows.reading)) as source:
@@ -230,7 +218,7 @@ def _open_for_model(fitted: FittedModel, rows: RowsToCount) -> Iterator[tuple[La
 def _count_for_model(
     fitted: FittedModel, rows: RowsToCount, has_new_rows: bool = False
 ) -> tuple[ModelCounts, Sample | None, list[Note]]:
-    """The counts of rows; a sample of new rows if the weights are due to be learned again from them; and notes."""
+    """Return the counts of rows, a sample of new rows if weights are due to be learned from them, and notes."""
     from candide.engines.counting import count_source, unlabelled_notes
     from candide.engines.draw_sample import draw_sample
 
@@ -245,7 +233,7 @@ def _count_for_model(
 
 
 def _reweight_if_due(fitted: FittedModel, sample: Sample | None, counts: ModelCounts) -> FittedModel:
-    """A model after rows were counted in, with weights learned again from them where that is due."""
+    """Return a model after rows were counted in, with weights learned again from them where that is due."""
     weights = fitted.term_weights
     is_due = weights is not None and weights.is_relearning_due(fitted.counts.n_rows, counts.n_rows)
     return reweight_model(fitted, sample, is_counted=True) if is_due and sample is not None else fitted
@@ -254,10 +242,8 @@ def _reweight_if_due(fitted: FittedModel, sample: Sample | None, counts: ModelCo
 def _new_classes(counts: ModelCounts, known: Labels) -> list[NewClass]:
     from difflib import get_close_matches
 
-    by_name = {str(label).casefold(): label for label in known.values}
-    new_classes = []
-    for label, weight in zip(counts.labels.values, counts.class_weight.tolist(), strict=True):
-        if weight and label not in known.index:
-            close = get_close_matches(str(label).casefold(), by_name, 1, 0.7)
-            new_classes.append(NewClass(label, weight, by_name[close[0]] if close else None))
-    return new_classes
+    by_name: dict[str, Any] = {str(label).casefold(): label for label in known.values}
+    pairs = zip(counts.labels.values, counts.class_weight.tolist(), strict=True)
+    new = [(label, weight) for label, weight in pairs if weight and label not in known.index]
+    close = [get_close_matches(str(label).casefold(), by_name, 1, 0.7) for label, _ in new]
+    return [NewClass(*pair, *map(by_name.get, names)) for pair, names in zip(new, close, strict=True)]

@@ -1,12 +1,4 @@
-"""Values: settings, event models and priors as JSON, by names in closed registries: a file cannot name code.
-
->>> import json
->>> from candide.priors import NormalInverseGamma
->>> arrays = {}
->>> packed = pack_value({"gaussian": NormalInverseGamma(kappa=0.1)}, arrays)
->>> unpack_value(json.loads(json.dumps(packed)), arrays)
-{'gaussian': NormalInverseGamma(mean=None, kappa=0.1, a=1.5, b=None)}
-"""
+"""Values: settings, event models and priors as JSON, by names in closed registries: a file cannot name code."""
 
 import datetime as dt
 import sys
@@ -16,11 +8,11 @@ from itertools import product
 from typing import Any, get_args, get_origin
 
 import numpy as np
-from numpy.typing import NDArray
 
 from candide.data.labels import Labels
 from candide.data.text_formats import TextFormat
-from candide.encoding import Encoding
+from candide.encoding import Encoding, Grid, Identity, Log
+from candide.encoding.scores import Indicators, NormalScore, Prototypes
 from candide.errors import CandideError, InputError, ModelFileError
 from candide.events import EVENTS, EventModel
 from candide.model.fitted import EstimatorRecord
@@ -28,8 +20,7 @@ from candide.model.policy import Policy, parse_class_proportions
 from candide.model.settings import Settings, find_invalid_setting
 from candide.priors import PRIORS, Prior
 from candide.registry import Registry
-from candide.store.container import check_fields, is_count
-from candide.store.strings import pack_time, unpack_time
+from candide.store.container import Arrays, check_fields, is_count, pack_time, unpack_time
 from candide.weighted.terms.base import TERMS
 
 # The classes that a file may name.
@@ -37,37 +28,31 @@ ESTIMATORS = (
     "BayesClassifier", "NaiveBayes", "GaussianBayes", "TextNB",
     "GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB",
 )  # fmt: skip
-_ENCODINGS: Registry[Encoding] = Registry(
-    "candide.encoding",
-    {
-        "grid": "Grid",
-        "identity": "Identity",
-        "indicators": "Indicators",
-        "prototypes": "Prototypes",
-        "log": "Log",
-        "normal_score": "NormalScore",
-    },
-)
-_REGISTRIES: tuple[tuple[str, Mapping[str, type]], ...] = (
-    ("event", EVENTS),
-    ("term", TERMS),
-    ("prior", PRIORS),
-    ("encoding", _ENCODINGS),
-)
+_ENCODINGS: dict[str, type[Encoding]] = {
+    "grid": Grid, "identity": Identity, "indicators": Indicators, "prototypes": Prototypes, "log": Log,
+    "normal_score": NormalScore,
+}  # fmt: skip
+_REGISTRIES: dict[str, Mapping[str, type]] = {"event": EVENTS, "term": TERMS, "prior": PRIORS, "encoding": _ENCODINGS}
 _TIMES = dt.date | dt.time | dt.timedelta
 _MIN_ARRAY_LENGTH = 32  # numbers; a shorter sequence is stored in the header
 _MAX_DEPTH = 6
-_SEQUENCES = (np.float64, np.int64)
 
 
-def pack_value(value: Any, arrays: dict[str, NDArray]) -> Any:
+def pack_value(value: Any, arrays: Arrays) -> Any:
     """Return a value as JSON: events and priors by name and settings; long sequences go to the arrays."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, EventModel | Prior | Encoding):
-        return _pack_named(value, arrays)
+        for kind, registry in _REGISTRIES.items():
+            names = [registry.name_of(type(value))] if isinstance(registry, Registry) else list(registry)
+            name = next((n for n in names if n is not None and registry[n] is type(value)), None)
+            if name is not None:
+                settings = {f.name: pack_value(getattr(value, f.name), arrays) for f in fields(value)}  # type: ignore[arg-type]
+                return {kind: name, "settings": settings}
+        what = f"{value!r} is not one of the package's own, and a model file cannot hold it"
+        raise InputError(what, value=value, remedy="pickle the model")
     if isinstance(value, _TIMES):
         return {"time": pack_time(value)}
     if isinstance(value, Mapping):
@@ -75,29 +60,14 @@ def pack_value(value: Any, arrays: dict[str, NDArray]) -> Any:
     try:
         values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     except TypeError:
-        raise InputError(
-            f"{value!r} is a {type(value).__name__}, which a model file cannot hold", value=value
-        ) from None
+        what = f"{value!r} is a {type(value).__name__}, which a model file cannot hold"
+        raise InputError(what, value=value) from None
     if len(values) < _MIN_ARRAY_LENGTH or not all(isinstance(v, int | float) for v in values):
         return {"sequence": [pack_value(v, arrays) for v in values]}
-    name = f"sequence.{len(arrays)}"
+    array_name = f"sequence.{len(arrays)}"
     is_whole = all(type(v) is int and abs(v) < 1 << 62 for v in values)
-    arrays[name] = np.asarray(values, np.int64 if is_whole else np.float64)
-    return {"array": name}
-
-
-def _pack_named(value: Any, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    for kind, registry in _REGISTRIES:
-        if (name := _name_in(registry, type(value))) is not None:
-            return {kind: name, "settings": {f.name: pack_value(getattr(value, f.name), arrays) for f in fields(value)}}
-    what = f"{value!r} is not one of the package's own, and a model file cannot hold it"
-    raise InputError(what, value=value, remedy="pickle the model")
-
-
-def _name_in(registry: Mapping[str, type], cls: type) -> str | None:
-    if isinstance(registry, Registry):
-        return registry.name_of(cls)
-    return next((name for name, known in registry.items() if known is cls), None)
+    arrays[array_name] = np.asarray(values, np.int64 if is_whole else np.float64)
+    return {"array": array_name}
 
 
 def unpack_value(packed: Any, arrays: Any, depth: int = 0) -> Any:
@@ -108,32 +78,29 @@ def unpack_value(packed: Any, arrays: Any, depth: int = 0) -> Any:
         return packed
     if not isinstance(packed, dict):
         raise ModelFileError(f"a setting is a {type(packed).__name__}; expected a plain value or an object")
-    for kind, registry in _REGISTRIES:
+    for kind, registry in _REGISTRIES.items():
         if kind in packed:
-            named = check_fields(packed, kind, {kind: str, "settings": dict})
-            return _unpack_named(kind, registry, named, arrays, depth)
+            check_fields(packed, kind, {kind: str, "settings": dict})
+            return _unpack_named(kind, registry, packed, arrays, depth)
     if "pairs" in packed:
-        return _unpack_pairs(check_fields(packed, "pairs", {"pairs": list})["pairs"], arrays, depth)
+        pairs = check_fields(packed, "pairs", {"pairs": list})["pairs"]
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise ModelFileError("expected settings by name as a list of pairs [name, value]")
+        keys = [unpack_value(k, arrays, _MAX_DEPTH - 1) for k, _ in pairs]  # plain values, or short tuples
+        parts = [v for k in keys for v in (k if isinstance(k, tuple) else (k,))]
+        if not all(isinstance(v, str | int | float | None) for v in parts):
+            raise ModelFileError("a setting by name has a name that is neither text nor a number, nor a tuple of these")
+        return dict(zip(keys, (unpack_value(v, arrays, depth + 1) for _, v in pairs), strict=True))
     if "time" in packed:
         return unpack_time(check_fields(packed, "time", {"time": list})["time"])
     if "array" in packed:
         name = check_fields(packed, "array", {"array": str})["array"]
         array = arrays.get(name)
-        if array is None or not name.startswith("sequence.") or array.ndim != 1 or array.dtype not in _SEQUENCES:
+        if array is None or not name.startswith("sequence.") or array.ndim != 1 or array.dtype not in (float, np.int64):
             raise ModelFileError(f"there is no sequence {name!r}")
         return tuple(array.tolist())
     values = check_fields(packed, "sequence", {"sequence": list})["sequence"]
     return tuple(unpack_value(v, arrays, depth + 1) for v in values)
-
-
-def _unpack_pairs(pairs: list[Any], arrays: Any, depth: int) -> dict[Any, Any]:
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise ModelFileError("expected settings by name as a list of pairs [name, value]")
-    keys = [unpack_value(k, arrays, _MAX_DEPTH - 1) for k, _ in pairs]  # plain values, or short tuples
-    parts = [v for k in keys for v in (k if isinstance(k, tuple) else (k,))]
-    if not all(isinstance(v, str | int | float | None) for v in parts):
-        raise ModelFileError("a setting by name has a name that is neither text nor a number, nor a tuple of these")
-    return dict(zip(keys, (unpack_value(v, arrays, depth + 1) for _, v in pairs), strict=True))
 
 
 def _unpack_named(kind: str, registry: Mapping[str, Any], packed: dict[str, Any], arrays: Any, depth: int) -> Any:
@@ -184,19 +151,19 @@ def _is_number(value: Any) -> bool:
 
 
 _POLICY = {  # classes are codes
-    "costs": dict, "threshold": float, "positive": int, "abstain_below": float, "referral": float, "class_prior": dict,
-    "log_odds": float,
+    "costs": dict, "threshold": float, "positive": int, "abstain_below": float, "abstain_cost": float,
+    "class_prior": dict, "log_odds": float,
 }  # fmt: skip
 
 
-def pack_policy(policy: Policy, labels: Labels, arrays: dict[str, NDArray]) -> dict[str, Any]:
+def pack_policy(policy: Policy, labels: Labels, arrays: Arrays) -> dict[str, Any]:
     """Return a policy as JSON: costs by true and predicted class in one sequence; proportions in class order."""
     rule = policy.make_rule(labels)
-    values: dict[str, Any] = {name: getattr(policy, name) for name in ("threshold", "abstain_below", "referral")}
-    values["log_odds"] = policy.log_odds if policy.log_odds is not None and np.isfinite(policy.log_odds) else None
-    values = {name: None if value is None else float(value) for name, value in values.items()}
-    if policy.costs is not None:
-        assert rule.costs is not None
+    numbers = {name: getattr(policy, name) for name in ("threshold", "abstain_below", "abstain_cost", "log_odds")}
+    values: dict[str, Any] = {name: float(value) for name, value in numbers.items() if value is not None}
+    if not np.isfinite(values.get("log_odds", 0.0)):
+        del values["log_odds"]
+    if rule.costs is not None:
         values["costs"] = tuple(map(float, rule.costs.ravel()))
     values["positive"] = rule.positive
     if policy.class_prior is not None and policy.has_shifted_prior:
@@ -227,7 +194,7 @@ def unpack_policy(packed: Any, arrays: Any, labels: Labels) -> Policy:
         raise ModelFileError(f"policy: {error}") from None
 
 
-def pack_settings(settings: Settings, arrays: dict[str, NDArray]) -> dict[str, Any]:
+def pack_settings(settings: Settings, arrays: Arrays) -> dict[str, Any]:
     return {field.name: pack_value(getattr(settings, field.name), arrays) for field in fields(settings)}
 
 
@@ -243,11 +210,6 @@ def unpack_settings(packed: Any, arrays: Any, record: type[Settings] = Settings)
     return settings
 
 
-def pack_estimator(record: EstimatorRecord, arrays: dict[str, NDArray]) -> dict[str, Any]:
-    params = {name: pack_value(value, arrays) for name, value in record.params.items()}
-    return {"name": record.name, "params": params, "n_features": record.n_features}
-
-
 def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
     """Return the estimator that a file names; its parameters are checked when it is made."""
     packed = check_fields(packed, "estimator", {"name": str, "params": dict, "n_features": int})
@@ -260,7 +222,6 @@ def unpack_estimator(packed: Any, arrays: Any) -> EstimatorRecord:
 
 
 def unpack_text_formats(packed: dict[str, Any]) -> dict[str, TextFormat]:
-    """Return the number and date formats of text columns."""
     known, formats = {field.name for field in fields(TextFormat)}, {}
     for name, settings in packed.items():
         where = f"column {name[:40]!r}"
@@ -278,14 +239,12 @@ def unpack_text_formats(packed: dict[str, Any]) -> dict[str, TextFormat]:
 
 
 def unpack_encoding(packed: Any, arrays: Any) -> Encoding:
-    encoding = unpack_value(packed, arrays)
-    if not isinstance(encoding, Encoding):
+    if not isinstance(encoding := unpack_value(packed, arrays), Encoding):
         raise ModelFileError(f"an encoding is a {type(encoding).__name__}; expected one of {', '.join(_ENCODINGS)}")
     return encoding
 
 
 def unpack_event(packed: Any, arrays: Any) -> EventModel:
-    event = unpack_value(packed, arrays)
-    if not isinstance(event, EventModel):
+    if not isinstance(event := unpack_value(packed, arrays), EventModel):
         raise ModelFileError("a part of the plan has no event model")
     return event

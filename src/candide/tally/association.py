@@ -8,13 +8,6 @@ Information. Levels and words: the plug-in value of the counted table, exact. Nu
 that the tally describes (normals with the mean and variance of each class; Poissons; exponentials), by numerical
 integration of the divergence of p(class | x) from p(class), which is bounded, so that a class with very little spread
 does no harm.
-
->>> test = mean_test(Moments(np.array([[4.0], [4.0]]), np.array([[0.0], [3.0]]), np.array([[6.0], [6.0]])))
->>> test.name, test.statistic.round(4).item(), test.p_value.round(4).item()
-('t', 3.0, 0.024)
->>> tally = LevelTally(np.array([[5.0, 0.0], [0.0, 5.0]]), np.array([0, 2]))
->>> level_information(tally).round(6).tolist(), np.log(2).round(6).item()
-([0.693147], 0.693147)
 """
 
 from collections.abc import Callable
@@ -56,13 +49,11 @@ def association_test(tally: Any) -> AssociationTest | None:
 
 @association_test.register
 def mean_test(tally: Moments) -> AssociationTest:
-    """Whether the classes have one mean."""
-    return _welch(tally) if len(tally.n) == 2 else _one_way(tally)
-
-
-def _welch(tally: Moments) -> AssociationTest:
+    """Whether the classes have one mean: Welch's test of two classes, an analysis of variance of more."""
     from scipy.special import stdtr
 
+    if len(tally.n) != 2:
+        return _one_way(tally)
     with np.errstate(divide="ignore", invalid="ignore"):
         square = np.where(tally.n > 1, tally.m2 / (tally.n - 1) / tally.n, np.nan)  # of the means' errors
         gap, error = tally.mean[1] - tally.mean[0], square.sum(axis=0)
@@ -100,7 +91,7 @@ def level_test(tally: LevelTally) -> AssociationTest:
 
 def total_test(tally: Sums) -> AssociationTest:
     """Whether each class has the same proportion of a column's total as of the rows."""
-    proportion = _class_proportions(tally.n)
+    proportion = divide_or_zero(tally.n, tally.n.sum(axis=0))
     expected = proportion * tally.total.sum(axis=0)
     statistic = divide_or_zero((tally.total - expected) ** 2, expected).sum(axis=0)
     return _chi_squared("chi2", statistic, (proportion > 0).sum(axis=0) - 1)
@@ -151,7 +142,7 @@ def normal_information(tally: Moments) -> Floats | None:
     """(feature,) of the mixture of normals; a class without any spread is a point that only it and its equals hold."""
     sd = np.sqrt(divide_or_zero(tally.m2, tally.n))
     return _mixture_information(
-        _class_proportions(tally.n),
+        divide_or_zero(tally.n, tally.n.sum(axis=0)),
         lambda c, j: (tally.mean[c, j] + sd[c, j] * _Z[:, None], _Z_WEIGHT[:, None]),
         lambda x, c, j: _log_normal(x, tally.mean[:, None, j], sd[:, None, j], sd[c, j] == 0),
         len(_Z),
@@ -165,7 +156,7 @@ def exponential_information(tally: Sums) -> Floats | None:
         return None
     safe = np.where(rate > 0, rate, 1.0)
     return _mixture_information(
-        _class_proportions(tally.n),
+        divide_or_zero(tally.n, tally.n.sum(axis=0)),
         lambda c, j: (np.exp(_U)[:, None] / safe[c, j], _U_WEIGHT[:, None]),
         lambda x, c, j: np.log(safe[:, None, j]) - safe[:, None, j] * x,
         len(_U),
@@ -192,15 +183,11 @@ def count_information(n: Floats, log_density: Callable[[Floats, slice], Floats],
         return None
     x = np.arange(int(last) + 1.0)[:, None]
     return _mixture_information(
-        _class_proportions(n),
+        divide_or_zero(n, n.sum(axis=0)),
         lambda c, j: (x, np.exp(log_density(x, j)[c])),
         lambda x, c, j: log_density(x, j),
         len(x),
     )
-
-
-def _class_proportions(n: Floats) -> Floats:
-    return divide_or_zero(n, n.sum(axis=0))
 
 
 def _log_normal(x: Floats, mean: Floats, sd: Floats, at_point: NDArray[np.bool_]) -> Floats:
@@ -219,7 +206,7 @@ def _mixture_information(
     log_density: Callable[[Floats, int, slice], Floats],
     n_nodes: int,
 ) -> Floats | None:
-    """Sum over classes c of share_c times the mean, under c, of KL(p(class | x) || proportion)."""
+    """Sum over classes c of proportion_c times the mean, under c, of KL(p(class | x) || proportion)."""
     n_classes, n_features = proportion.shape
     if n_classes > _MAX_CLASSES:
         return None

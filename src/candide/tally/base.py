@@ -2,13 +2,10 @@
 
 A :class:`TallySpec` defines how a block of columns is counted. It is *encoding*: change it and the data must be
 read again. Two tallies merge only when their specs agree.
-
->>> spec = TallySpec.from_encoding("sums", Identity(least=0.0), 2, keep={"log_factorial"})
->>> spec.n_features, spec.is_non_negative, spec.threshold
-(2, True, None)
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
@@ -18,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.data.blocks import Block, Codes, Floats, row_width
-from candide.encoding.base import CodeMapping, Encoding
-from candide.encoding.identity import Identity
-from candide.errors import InputError, MergeError, NotCountedError
+from candide.encoding.base import CodeMapping, Encoding, Identity
+from candide.errors import CellError, InputError, MergeError, NotCountedError
 from candide.kernels import threads
 from candide.registry import Registry
 
@@ -49,7 +45,7 @@ class TallySpec:
 
     @cached_property
     def encoding(self) -> Encoding | None:
-        """The encoding of all columns, where it is one."""
+        """The encoding of all columns, where they have the same."""
         first = self.encodings[0] if self.encodings else Identity()
         return first if self.encodings.count(first) == len(self.encodings) else None
 
@@ -117,6 +113,10 @@ class Tally:
         """Remove rows counted earlier. A partial inverse: ``part`` must lie within ``self``."""
         raise NotImplementedError
 
+    def subtract_approximately(self, part: Self) -> Self:
+        """Self - part, to the rounding of doubles: fast for many parts at once."""
+        return self - part
+
     def scale(self, factor: float | Floats) -> Self:
         """Let every row count ``factor`` times; an array (class,) has a factor for each class."""
         raise NotImplementedError
@@ -130,11 +130,11 @@ class Tally:
         return self._map_arrays(lambda a: move_classes(a, classes, n_classes))
 
     def select_classes(self, classes: Codes) -> Self:
-        """The tally of the rows of some classes, in the given order."""
+        """The tally of the rows of these classes, in the given order."""
         return self._map_arrays(lambda a: a[classes])
 
     def select_features(self, features: Codes) -> Self:
-        """The tally of some of the features."""
+        """The tally of these features."""
         return self._map_arrays(lambda a: a[:, features])
 
     def seen_levels(self) -> list[NDArray[np.bool_]]:
@@ -142,8 +142,21 @@ class Tally:
         return []
 
     def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
-        """The tally of some of the levels of each feature."""
+        """The tally of the masked levels of each feature."""
         return self
+
+    def own_class_without(self, rows: Self, y: Codes) -> Self:
+        """The tally of each row's class without the row; ``rows`` is the tally of each row as a class of its own."""
+        try:
+            return self.select_classes(y).subtract_approximately(rows)
+        except NotCountedError as error:
+            raise NotCountedError(error.reason, row=error.cell and error.cell[0]) from None
+
+    def without_each(self, rows: Self, y: Codes) -> Self:
+        """The tally of all classes without each row, (row, class, ...); only the row's own class changes."""
+        left = self.own_class_without(rows, y)
+        changed = {name: replace_own_class(a, getattr(left, name), y) for name, a in Tally.arrays(self).items()}
+        return replace(self, **changed)  # type: ignore[type-var]
 
     def find_too_large(self) -> tuple[int, int] | None:
         """Return class and position of a number that is not finite or exceeds MAX_SUM; None if none does.
@@ -158,7 +171,7 @@ class Tally:
 
     def _bounded_arrays(self) -> Iterator[NDArray]:
         """Yield the (classes, positions) arrays that the bound applies to."""
-        yield from (a for name in self.state if (a := getattr(self, name)) is not None)
+        yield from Tally.arrays(self).values()
 
     def imprecise_features(self, scale: Floats) -> Codes:
         """The features whose spread exceeds the (features,) scale of their values so far that doubles lose digits."""
@@ -189,24 +202,20 @@ class Tally:
         """The shapes of the rounding residuals."""
         return {}
 
-    def subtract_approximately(self, part: Self) -> Self:
-        """Self - part, to the rounding of doubles: fast for many parts at once."""
-        return self - part
-
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         """The tally with these ``arrays`` and, where given, rounding residuals."""
         return cls(**arrays)
 
     def _map_arrays(self, change: Callable[[NDArray], NDArray]) -> Self:
-        changed: Any = {name: change(a) for name in self.state if (a := getattr(self, name)) is not None}
+        changed: Any = {name: change(a) for name, a in Tally.arrays(self).items()}
         return replace(self, **changed)  # type: ignore[type-var]
 
 
 TALLIES: Registry[Tally] = Registry(
     "candide.tally",
     {
-        "cells": "CellTally",
+        "cells": "levels.CellTally",
         "comoments": "CoMoments",
         "levels": "LevelTally",
         "moments": "Moments",
@@ -229,16 +238,11 @@ class TalliedRows:
 
 
 def tally_by_parts(
-    tally: Callable[[slice], Any],
-    block: Block,
-    spec: TallySpec | None,
-    *,
-    max_rows: int = _CHUNK_VALUES,
-    join: Callable[[Any, Any], Any] = add,
+    tally: Callable[[slice], Any], block: Block, spec: TallySpec | None, *, join: Callable[[Any, Any], Any] = add
 ) -> Any:
     """The sum, in order, of the tallies of slices of a block's rows: one a thread, shorter where values are copied."""
-    copied = spec is not None and spec.has_transforms
-    step = max(1, max_rows // max(1, row_width(block))) if copied else max(1, block.shape[0])
+    is_copied = spec is not None and spec.has_transforms
+    step = max(1, _CHUNK_VALUES // max(1, row_width(block)) if is_copied else block.shape[0])
 
     def work(rows: slice) -> Any:
         starts = range(rows.start, max(rows.stop, rows.start + 1), step)
@@ -247,17 +251,39 @@ def tally_by_parts(
     return reduce(join, threads.map_rows(work, block.shape[0], cost=row_width(block)))
 
 
+@contextmanager
+def name_rows_in_errors(numbers: "Sequence[int] | Codes") -> Iterator[None]:
+    """Give errors about a row of a selection the number of that row."""
+    try:
+        yield
+    except (CellError, NotCountedError) as error:
+        row = int(numbers[error.row or 0])
+        if isinstance(error, CellError):
+            raise CellError(error.class_code, error.feature, error.reason, row=row) from None
+        raise NotCountedError(error.reason, row=row) from None
+
+
+def refuse_cells(mask: NDArray, reason: str) -> None:
+    """Raise if any (class, feature) cell is marked, naming the first, and the row where there is an axis of rows."""
+    if mask.any():
+        *row, c, j = np.argwhere(mask)[0].tolist()
+        raise CellError(c, j, reason, row=row[0] if row else None)
+
+
+def replace_own_class(classes: Floats, own_values: Floats, y: Codes) -> Floats:
+    """(row, class, ...) values of all classes, with that of each row's class replaced by its own."""
+    out = np.repeat(classes[None], len(y), axis=0)
+    out[np.arange(len(y)), y] = own_values
+    return out
+
+
 def is_too_large(array: NDArray) -> bool:
-    """Whether some number of an array is not finite, or exceeds MAX_SUM."""
+    """Whether a number of an array is not finite, or exceeds MAX_SUM."""
     return bool(array.size) and not (array.min() >= -MAX_SUM and array.max() <= MAX_SUM)  # NaN fails both
 
 
 def broadcast_by_class(factor: "float | Floats", ndim: int) -> "float | Floats":
-    """A factor, or one for each class (class,), to multiply an array whose first axis is the classes.
-
-    >>> broadcast_by_class(np.array([1.0, 2.0]), 3).shape, broadcast_by_class(0.5, 3)
-    ((2, 1, 1), 0.5)
-    """
+    """A factor, or one for each class (class,), to multiply an array whose first axis is the classes."""
     return factor if np.ndim(factor) == 0 else np.reshape(factor, (-1, *(1,) * (ndim - 1)))
 
 
@@ -279,7 +305,7 @@ def divide_or_zero(a: NDArray, b: NDArray) -> Floats:
 
 
 def move_classes(array: NDArray, classes: Codes, n_classes: int) -> NDArray:
-    """Move rows to their new class codes; classes that were not there are zero."""
+    """Move rows to their new class codes; new classes are zero."""
     out = np.zeros((n_classes, *array.shape[1:]), array.dtype)
     out[classes] = array
     return out

@@ -1,18 +1,11 @@
-"""Levels: the weight of each level, ragged over features: one flat array and offsets.
+"""Weights of codes: of the levels of single columns, and of the cells of sets of columns, one after another.
 
-Bernoulli columns, categories, bins and the class prior itself are counted this way.
-
->>> codes, y = np.array([[0, 2], [1, -1], [1, 0]]), np.array([0, 0, 1])
->>> spec = TallySpec("levels", tuple(map(encode.LevelEncoding.from_size, (2, 3))))
->>> tally = LevelTally.from_rows(codes, y, n_classes=2, spec=spec)
->>> tally.counts.tolist()
-[[1.0, 1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0, 0.0]]
->>> tally.n.tolist()  # -1 is an absent value: class 0 has two rows, and one value of feature 1
-[[2.0, 1.0], [1.0, 1.0]]
+Bernoulli columns, categories, bins and the class prior itself are counted by levels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -23,16 +16,8 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
 from candide.encoding import CodeMapping, Encoding
 from candide.errors import InputTypeError, MergeError
-from candide.tally.base import (
-    Tally,
-    TallySpec,
-    broadcast_by_class,
-    check_same_shape,
-    move_classes,
-    subtract_weights,
-    sum_class_weights,
-    tally_by_parts,
-)
+from candide.tally import base
+from candide.tally.base import Tally, TallySpec
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +35,13 @@ class CountTally(Tally):
 
     def __sub__(self, part: Self) -> Self:
         self._check_compatible(part)
-        return replace(self, counts=subtract_weights(self.counts, part.counts))
+        return replace(self, counts=base.subtract_weights(self.counts, part.counts))
 
     def _check_compatible(self, other: Self) -> None:
-        check_same_shape(self.counts, other.counts)
+        base.check_same_shape(self.counts, other.counts)
 
     def scale(self, factor: float | Floats) -> Self:
-        return replace(self, counts=self.counts * broadcast_by_class(factor, 2))
+        return replace(self, counts=self.counts * base.broadcast_by_class(factor, 2))
 
     def pool(self) -> Self:
         return replace(self, counts=self.counts.sum(axis=0, keepdims=True))
@@ -64,7 +49,9 @@ class CountTally(Tally):
 
 @dataclass(frozen=True, eq=False)
 class LevelTally(CountTally):
-    offsets: Codes  # (features + 1) feature j owns columns offsets[j]:offsets[j+1]
+    """The weight of each level, ragged over features."""
+
+    offsets: Codes  # (features + 1) feature j has the columns offsets[j]:offsets[j+1]
 
     @classmethod
     def from_rows(
@@ -84,7 +71,7 @@ class LevelTally(CountTally):
             if isinstance(x, Csr):
                 sparse = x.data, x.indices, x.indptr
                 above, low = kernels.csr_sums(*sparse, y[rows], w, n_classes, x.n_features, threshold)
-                n = sum_class_weights(y[rows], w, n_classes)[:, None]
+                n = base.sum_class_weights(y[rows], w, n_classes)[:, None]
             else:
                 n, above, low = kernels.dense_sums(x, y[rows], w, n_classes, threshold)
             if np.isnan(low):
@@ -92,7 +79,7 @@ class LevelTally(CountTally):
             counts = np.stack([np.maximum(n - above, 0.0), above], axis=2)
             return cls(counts.reshape(n_classes, 2 * spec.n_features), offsets)
 
-        return tally_by_parts(part, block, spec)
+        return base.tally_by_parts(part, block, spec)
 
     @classmethod
     def empty(cls, n_classes: int, spec: TallySpec) -> Self:
@@ -119,7 +106,7 @@ class LevelTally(CountTally):
             raise MergeError(what, remedy="unite their levels first")
 
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
-        counts = move_classes(self.counts, classes, n_classes)
+        counts = base.move_classes(self.counts, classes, n_classes)
         if not moves:
             return type(self)(counts, self.offsets)
         offsets = offsets_from_sizes([move.n_levels or 0 for move in moves])
@@ -163,3 +150,154 @@ class LevelTally(CountTally):
 def offsets_from_sizes(sizes: Sequence[int] | Codes) -> Codes:
     """Where the levels of each feature start, and where the last ones end."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+
+
+@dataclass(frozen=True)
+class CellLayout:
+    """Sets of columns, and how many levels each column has: where every cell lies.
+
+    A set is a tuple of column positions; all sets have the same length. Its cells are numbered row by row, the last
+    column fastest; the cells of all sets follow one another.
+    """
+
+    sets: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]  # of all columns
+
+    @property
+    def order(self) -> int:
+        """How many columns a set has."""
+        return len(self.sets[0]) if self.sets else 0
+
+    @cached_property
+    def arrays(self) -> tuple[Codes, Codes]:
+        """(set, position) the columns of each set, and (column,) their levels: what the kernels take."""
+        columns = np.array(self.sets, np.intp).reshape(len(self.sets), max(1, self.order))
+        return columns, np.array(self.sizes, np.intp)
+
+    @cached_property
+    def shape(self) -> Codes:
+        """(set, position) the levels of each column of each set."""
+        columns, sizes = self.arrays
+        return sizes[columns]
+
+    @cached_property
+    def offsets(self) -> Codes:
+        """(sets + 1) set s has the cells from offsets[s] to offsets[s + 1]."""
+        return offsets_from_sizes(self.shape.prod(axis=1))
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.offsets[-1])
+
+    def locate_rows(self, codes: NDArray) -> NDArray[np.int32]:
+        """(row, set) the cell of each row in each set: -1 where a value is absent, past the last where one is new."""
+        absent: NDArray[np.bool_] = np.less(codes, 0)
+        new: NDArray[np.bool_] = np.greater_equal(codes, np.array(self.sizes))
+        has_odd: NDArray[np.bool_] = np.any(absent | new, axis=0)
+        out = np.empty((len(codes), len(self.sets)), np.int32, order="F")
+        for s, columns in enumerate(self.sets):
+            cell = codes[:, columns[0]].astype(np.int32)
+            for j in columns[1:]:
+                cell *= np.int32(self.sizes[j])
+                cell += codes[:, j]
+            odd_columns = [j for j in columns if has_odd[j]]
+            for j in odd_columns:
+                cell[new[:, j]] = self.offsets[s + 1] - self.offsets[s]
+            for j in odd_columns:
+                cell[absent[:, j]] = -1
+            out[:, s] = cell
+        return out
+
+    @cached_property
+    def levels(self) -> Codes:
+        """(position, cell) the level that each cell has of each column of its set."""
+        rest = np.arange(self.n_cells) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        sizes = np.repeat(self.shape, np.diff(self.offsets), axis=0)
+        out = np.empty((self.order, self.n_cells), np.intp)
+        for j in reversed(range(self.order)):
+            out[j], rest = rest % sizes[:, j], rest // sizes[:, j]
+        return out
+
+    def columns_of_sets(self) -> Iterator[tuple[int, slice, list[tuple[int, Codes]]]]:
+        """For each set its number, its cells, and of each of its columns the position and the level of each cell."""
+        for s, columns in enumerate(self.sets):
+            cells = slice(*self.offsets[s : s + 2])
+            yield s, cells, [(j, self.levels[i, cells]) for i, j in enumerate(columns)]
+
+
+@dataclass(frozen=True, eq=False)
+class CellTally(CountTally):
+    """The weight of each combination of levels, for several sets of columns; an absent value leaves its row out."""
+
+    layout: CellLayout
+
+    @classmethod
+    def from_rows(
+        cls, block: Block, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
+    ) -> Self:
+        layout = CellLayout(spec.sets, spec.sizes)
+
+        def part(rows: slice) -> CellTally:
+            codes, w = slice_rows(block, rows), None if weight is None else weight[rows]
+            assert not isinstance(codes, Csr)
+            return cls(kernels.cell_counts(codes, y[rows], w, n_classes, *layout.arrays), layout)
+
+        return base.tally_by_parts(part, block, spec)
+
+    @classmethod
+    def empty(cls, n_classes: int, spec: TallySpec) -> Self:
+        layout = CellLayout(spec.sets, spec.sizes)
+        return cls(np.zeros((n_classes, layout.n_cells)), layout)
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
+        return cls(arrays["counts"], CellLayout(spec.sets, spec.sizes))
+
+    @property
+    def to_level_tally(self) -> LevelTally:
+        """The same counts, each set a feature and its cells the levels."""
+        return LevelTally(self.counts, self.layout.offsets)
+
+    @property
+    def n(self) -> Floats:
+        """(classes, sets) weight of the rows in which no value of the set is absent."""
+        return self.to_level_tally.n
+
+    def select_features(self, features: Codes) -> Self:
+        """The tally of these sets."""
+        layout = CellLayout(tuple(self.layout.sets[s] for s in features), self.layout.sizes)
+        return type(self)(self.to_level_tally.select_features(features).counts, layout)
+
+    def locate_cell(self, cell: int) -> tuple[int, int | None]:
+        return self.to_level_tally.locate_cell(cell)
+
+    def summarize_feature(self, j: int) -> dict[str, float]:
+        return {"cell": int(np.diff(self.layout.offsets)[j])}
+
+    def seen_levels(self) -> list[NDArray[np.bool_]]:
+        """For each column which of its levels have any weight in a set."""
+        seen = [np.zeros(n, bool) for n in self.layout.sizes]
+        has_rows: NDArray[np.bool_] = np.any(self.counts, axis=0)
+        for _, cells, columns in self.layout.columns_of_sets():
+            for j, levels in columns:
+                seen[j][levels[has_rows[cells]]] = True
+        return seen
+
+    def select_levels(self, levels: Sequence[NDArray[np.bool_]]) -> Self:
+        keep = np.ones(self.layout.n_cells, bool)
+        for _, cells, columns in self.layout.columns_of_sets():
+            for j, cell_levels in columns:
+                keep[cells] &= levels[j][cell_levels]
+        sizes = tuple(int(mask.sum()) for mask in levels)
+        return type(self)(self.counts[:, keep], CellLayout(self.layout.sets, sizes))
+
+    def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
+        counts = base.move_classes(self.counts, classes, n_classes)
+        if not moves:
+            return type(self)(counts, self.layout)
+        wider = CellLayout(self.layout.sets, tuple(move.n_levels or 0 for move in moves))
+        out = np.zeros((n_classes, wider.n_cells))
+        for s, cells, columns in self.layout.columns_of_sets():
+            new_levels = tuple(np.asarray(moves[j].new_codes, np.intp)[levels] for j, levels in columns)
+            out[:, wider.offsets[s] + np.ravel_multi_index(new_levels, wider.shape[s])] = counts[:, cells]
+        return type(self)(out, wider)

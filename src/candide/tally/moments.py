@@ -1,19 +1,7 @@
 """Moments: weight, mean and centred sum of squares, per class and per feature.
 
-The tallies of two disjoint sets of rows add up to the tally of their union, so chunks, files and
-machines are one case.
-
->>> X, y = np.array([[1.0], [3.0], [np.nan], [10.0]]), np.array([0, 0, 0, 1])
->>> count = lambda rows: Moments.from_rows(X[rows], y[rows], n_classes=2)
->>> parts = count(slice(0, 1)) + count(slice(1, 4))
->>> parts.mean.ravel().tolist(), parts.m2.ravel().tolist(), parts.n.ravel().tolist()
-([2.0, 10.0], [2.0, 0.0], [2.0, 1.0])
-
-They add as sums of powers, of 159 bits each, so that what is removed leaves no trace, were it far larger than the rest.
-
->>> huge = Moments.from_rows(np.array([[1e12]]), np.array([0]), n_classes=2)
->>> (parts + huge - huge).m2.tolist()
-[[2.0], [0.0]]
+The tallies of two disjoint sets of rows add up to the tally of their union, so chunks, files and machines are one case.
+They add as sums of powers, of 159 bits each, so that what is removed leaves no trace, even if it was far larger.
 """
 
 from collections.abc import Iterator
@@ -26,27 +14,10 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.data.blocks import Codes, Floats
-from candide.errors import NotCountedError
 from candide.kernels import powers
-from candide.tally.base import (
-    TalliedRows,
-    TallySpec,
-    broadcast_by_class,
-    check_same_shape,
-    divide_or_zero,
-    negative_value_error,
-    subtract_weights,
-    tally_by_parts,
-)
-from candide.tally.precision import (
-    IMPRECISE_RATIO,
-    LOST_SHARE,
-    ExactSums,
-    check_not_lost,
-    estimate_scale,
-    is_mean_imprecise,
-    significant_noise,
-)
+from candide.tally import base, precision
+from candide.tally.base import TalliedRows, TallySpec
+from candide.tally.precision import ExactSums
 
 _EPS = 4 * np.finfo(np.float64).eps
 _MAX_EXACT_VALUES = 1 << 14  # values that are summed exactly, whatever they are: that takes hardly any time
@@ -69,15 +40,15 @@ class Moments(ExactSums):
     ) -> Self:
         """Tally one batch; ``y`` holds class codes, NaN is an absent value, an infinity shows as a non-finite mean."""
         tallied = TalliedRows(block, spec)
-        scale = None if block.size <= _MAX_EXACT_VALUES else estimate_scale(tallied, len(block))
+        scale = None if block.size <= _MAX_EXACT_VALUES else precision.estimate_scale(tallied, len(block))
 
         def part(rows: slice) -> Moments:
             x = tallied[rows]
             if spec is not None and spec.is_non_negative and (x < 0).any():
-                raise negative_value_error(float(x[x < 0][0]))
+                raise base.negative_value_error(float(x[x < 0][0]))
             return cls._count_rows(x, y[rows], None if weight is None else weight[rows], n_classes, scale)
 
-        return tally_by_parts(part, block, spec, join=Moments.add_approximately)
+        return base.tally_by_parts(part, block, spec, join=Moments.add_approximately)
 
     @classmethod
     def _count_rows(cls, x: NDArray, y: Codes, w: Floats | None, n_classes: int, scale: Floats | None) -> Self:
@@ -109,8 +80,8 @@ class Moments(ExactSums):
 
     def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            far = divide_or_zero(self.m2, self.n) > (IMPRECISE_RATIO * scale) ** 2
-            return np.flatnonzero((far | is_mean_imprecise(self.mean, scale)).any(axis=0))
+            far = base.divide_or_zero(self.m2, self.n) > (precision.IMPRECISE_RATIO * scale) ** 2
+            return np.flatnonzero((far | precision.is_mean_imprecise(self.mean, scale)).any(axis=0))
 
     def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
@@ -130,21 +101,18 @@ class Moments(ExactSums):
         return cls(zero, zero, zero)
 
     def __add__(self, other: Self) -> Self:
-        check_same_shape(self.n, other.n)
+        base.check_same_shape(self.n, other.n)
         return self._from_sums(powers.add_sums(self.sums, other.sums)).with_noise(self.noise + other.noise)
 
     def add_approximately(self, other: Self) -> Self:
-        """Return self + other for slices of one block, which have similar spread.
-
-        The sum is in doubles, unless one of the two holds residuals.
-        """
+        """Self + other in doubles, unless one holds residuals: for slices of one block, which have similar spread."""
         if self._has_residuals or other._has_residuals:
             return self + other
-        check_same_shape(self.n, other.n)
+        base.check_same_shape(self.n, other.n)
         return type(self)(*_chan((self.n, self.mean, self.m2), (other.n, other.mean, other.m2)))
 
     def __sub__(self, part: Self) -> Self:
-        n = subtract_weights(self.n, part.n)
+        n = base.subtract_weights(self.n, part.n)
         sums = powers.subtract_sums(self.sums, part.sums)
         sums[n == 0] = 0.0
         _, mean, m2 = kernels.moments_of(sums)
@@ -156,54 +124,60 @@ class Moments(ExactSums):
 
     def remaining_noise(self, part: Self, n: Floats, squares: Floats) -> Floats:
         """(classes, features) the noise of the sums of squares that are left without ``part``, of the weight ``n``."""
-        return np.where(n > 0, significant_noise(self._rounding(part), squares), 0.0)
+        return np.where(n > 0, precision.significant_noise(self._rounding(part), squares), 0.0)
 
     def _rounding(self, part: Self) -> Floats:
         """How far off the sums of squares may be that are left without ``part``."""
-        return LOST_SHARE * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0])) + self.noise + part.noise
+        return (
+            precision.LOST_SHARE * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0]))
+            + self.noise
+            + part.noise
+        )
 
     def remaining_moments(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
         """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
-        natural = _variance(n, mean, np.maximum(m2, 0.0))
+        pooled_n, _, pooled_m2 = _pool_state(n, mean, np.maximum(m2, 0.0))
+        natural = base.divide_or_zero(pooled_m2, pooled_n)  # (1, features) the variance of all classes together
         if "_noise" in self.__dict__:  # else the check below names values that were never counted
             self._check_lost(part, n, mean, natural)
         self._check_remaining(part, n, gap, m2)
         self._check_lost(part, n, mean, natural)
         # Sums of a large block were rounded to doubles: what is smaller than that, and than any spread left, is none.
         noise = _NOISE * self.m2 + _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n
-        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= LOST_SHARE * np.abs(self.sums[..., 2, 0]))
-        blur = _EPS * divide_or_zero(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
-        zero = (np.abs(mean) <= blur) & (mean**2 <= 1e-12 * natural)
+        none = (m2 <= noise) & (m2 <= 1e-12 * natural * n) | (m2 <= precision.LOST_SHARE * np.abs(self.sums[..., 2, 0]))
+        zero = (np.abs(mean) <= self._mean_blur(part, n)) & (mean**2 <= 1e-12 * natural)
         return np.where(zero, 0.0, mean), np.where(none, 0.0, np.maximum(m2, 0.0))
+
+    def _mean_blur(self, part: Self, n: Floats) -> Floats:
+        """The rounding error of the mean that is left without ``part``."""
+        return _EPS * base.divide_or_zero(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
 
     def subtract_approximately(self, part: Self) -> Self:
         """Self - part in doubles, as many at once as there are leading axes."""
-        n = subtract_weights(self.n, part.n)
+        n = base.subtract_weights(self.n, part.n)
         gap = np.where(part.n > 0, self.mean - part.mean, 0.0)
-        mean = np.where(n > 0, self.mean + gap * divide_or_zero(part.n, n), 0.0)
-        # A mean smaller than the rounding error of the sums it was taken from is 0.
-        blur = _EPS * divide_or_zero(np.abs(self.mean) * self.n + np.abs(part.mean) * part.n, n)
-        mean = np.where(np.abs(mean) <= blur, 0.0, mean)
-        m2 = self.m2 - part.m2 - gap * gap * part.n * divide_or_zero(self.n, n)
+        mean = np.where(n > 0, self.mean + gap * base.divide_or_zero(part.n, n), 0.0)
+        mean = np.where(np.abs(mean) <= self._mean_blur(part, n), 0.0, mean)
+        m2 = self.m2 - part.m2 - gap * gap * part.n * base.divide_or_zero(self.n, n)
         self._check_remaining(part, n, gap, m2)
         # A spread smaller than the rounding error of the one, and of the means, that it was taken from is none.
-        error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * divide_or_zero(self.n, n)
+        error = _EPS * (np.abs(self.mean) + np.abs(part.mean)) * np.abs(gap) * part.n * base.divide_or_zero(self.n, n)
         return type(self)(n, mean, np.where((n > 0) & (m2 > _NOISE * self.m2 + error), m2, 0.0))
 
     def _check_remaining(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
         outside = m2 < -self.rounding_slack(part, n) - self.n * (_EPS * self.mean) ** 2
         # Where every row goes, the two must be the same.
-        outside |= (n == 0) & (np.abs(gap) > 1e-6 * np.sqrt(divide_or_zero(self.m2, self.n)) + self._mean_error(part))
-        if outside.any():
-            c, j = np.argwhere(outside)[0].tolist()
-            raise NotCountedError("the values removed were never counted", (c, j))
+        outside |= (n == 0) & (
+            np.abs(gap) > 1e-6 * np.sqrt(base.divide_or_zero(self.m2, self.n)) + self._mean_error(part)
+        )
+        precision.refuse_removal(outside, "the values removed were never counted")
 
     def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:
         """Refuse to remove values so large that beside them the spread of the rest was lost."""
         lost = (part.n > 0) & (n > 0) & (self._rounding(part) > 1e-6 * n * np.maximum(natural, mean**2))
-        check_not_lost(lost & ((natural > 0) | (mean != 0)))
+        precision.check_not_lost(lost & ((natural > 0) | (mean != 0)))
 
     def _mean_error(self, part: Self) -> Floats:
         """How well a mean is known after many rows have been merged, and many taken away again."""
@@ -212,11 +186,11 @@ class Moments(ExactSums):
     def rounding_slack(self, part: Self, n: Floats) -> Floats:
         """How far below zero rounding may put the spread of what is left, of the weight ``n``, without ``part``."""
         blur = self._mean_error(part)
-        stretch = np.where(n > 0, divide_or_zero(self.n, n), 1.0)
+        stretch = np.where(n > 0, base.divide_or_zero(self.n, n), 1.0)
         return 1e-6 * self.m2 + stretch * (2 * blur * np.sqrt(part.n * self.m2) + blur * blur * part.n)
 
     def scale(self, factor: float | Floats) -> Self:
-        sums = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
+        sums = powers.scale_sums(self.sums, base.broadcast_by_class(factor, self.sums.ndim - 1))
         return self._from_sums(sums)._with_scaled_noise(self.noise, factor)
 
     def pool(self) -> Self:
@@ -235,11 +209,8 @@ class Moments(ExactSums):
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
-        return {
-            "rest": (n_classes, powers.N_RESIDUALS * spec.n_features),
-            "last": (n_classes, powers.POWERS * spec.n_features),
-            "noise": (n_classes, spec.n_features),
-        }
+        numbers = {"rest": powers.N_RESIDUALS, "last": powers.POWERS, "noise": 1}  # of a feature
+        return {name: (n_classes, n * spec.n_features) for name, n in numbers.items()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
@@ -255,22 +226,16 @@ def _chan(a: State, b: State) -> State:
     """Chan, Golub and LeVeque (1979); the empty tally is the identity."""
     n = a[0] + b[0]
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite stays so, and the engine reports where
-        gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), divide_or_zero(b[0], n)
+        gap, share = np.where((a[0] > 0) & (b[0] > 0), b[1] - a[1], 0.0), base.divide_or_zero(b[0], n)
         return n, np.where(a[0] > 0, a[1] + gap * share, b[1]), a[2] + b[2] + gap * gap * share * a[0]
 
 
 def _pool_state(*state: Floats) -> State:
     """The state of all classes as one, (..., 1, features)."""
-    left: Any = state
-    while (n := left[0].shape[-2]) > 1:  # one half is added to the other: there may be very many classes
+    pooled: Any = state
+    while (n := pooled[0].shape[-2]) > 1:  # one half is added to the other: there may be very many classes
         parts = slice(n // 2), slice(n // 2, n // 2 * 2), slice(n // 2 * 2, n)
-        first, second, odd = (tuple(a[..., part, :] for a in left) for part in parts)
-        left = tuple(np.concatenate(pair, axis=-2) for pair in zip(_chan(first, second), odd, strict=True))
+        first, second, odd = (tuple(a[..., part, :] for a in pooled) for part in parts)
+        pooled = tuple(np.concatenate(pair, axis=-2) for pair in zip(_chan(first, second), odd, strict=True))
     zero = np.zeros((*state[0].shape[:-2], 1, state[0].shape[-1]))
-    return left if n else (zero, zero, zero)
-
-
-def _variance(*state: Floats) -> Floats:
-    """(1, features) of all classes together."""
-    n, _, m2 = _pool_state(*state)
-    return divide_or_zero(m2, n)
+    return pooled if n else (zero, zero, zero)

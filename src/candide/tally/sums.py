@@ -1,17 +1,7 @@
 """Sums: the weight present and the weighted sum, per class and per feature.
 
 Word counts, event counts and waiting times need no more than this. Where doubles would round, totals add as expansions
-of three of them, so that what is removed leaves no trace, were it far larger than the rest.
-
->>> X, y = np.array([[2.0, 0.0], [1.0, 3.0], [np.nan, 5.0]]), np.array([0, 0, 1])
->>> tally = Sums.from_rows(X, y, n_classes=2, spec=TallySpec.from_encoding("sums", Sums.encoding, 2))
->>> tally.n.tolist(), tally.total.tolist()
-([[2.0, 2.0], [0.0, 1.0]], [[3.0, 3.0], [0.0, 5.0]])
->>> huge = Sums.from_rows(
-...     np.array([[1e30, 1e30]]), np.array([0]), n_classes=2, spec=TallySpec.from_encoding("sums", Sums.encoding, 2)
-... )
->>> (tally + huge - huge).total.tolist()
-[[3.0, 3.0], [0.0, 5.0]]
+of three of them, so that what is removed leaves no trace, even if it was far larger.
 """
 
 from dataclasses import dataclass
@@ -25,27 +15,10 @@ from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
 from candide.errors import NotCountedError
 from candide.kernels import powers
-from candide.numerics import EXPANSION_PARTS, split_expansion, sum_to_expansion, two_sum
-from candide.tally.base import (
-    TalliedRows,
-    TallySpec,
-    broadcast_by_class,
-    check_same_shape,
-    divide_or_zero,
-    negative_value_error,
-    subtract_sums,
-    subtract_weights,
-    sum_class_weights,
-    tally_by_parts,
-)
-from candide.tally.precision import (
-    IMPRECISE_RATIO,
-    LOST_SHARE,
-    ExactSums,
-    check_not_lost,
-    estimate_scale,
-    significant_noise,
-)
+from candide.numerics import EXPANSION_PARTS, gammaln, split_expansion, sum_to_expansion, two_sum
+from candide.tally import base, precision
+from candide.tally.base import TalliedRows, TallySpec
+from candide.tally.precision import ExactSums
 
 _MIN_LOG_FACTORIAL = -0.1214862905358496  # of log x!, near x = 0.46: it is below zero between the whole numbers 0 and 1
 _MAX_EXACT_INTEGER = 1 << 53  # whole numbers up to here are exact as floats
@@ -71,29 +44,28 @@ class Sums(ExactSums):
     ) -> Self:
         """Tally one batch. In sparse rows what is not stored is zero; an infinity shows as a non-finite total."""
         amounts, keep = spec.is_non_negative, "log_factorial" in spec.extra_sums
-        few = not isinstance(block, Csr) and block.size <= _MAX_EXACT_VALUES
-        scale = None if few or isinstance(block, Csr) else estimate_scale(TalliedRows(block, spec), len(block))
+        scale = None
+        if not isinstance(block, Csr) and block.size > _MAX_EXACT_VALUES:
+            scale = precision.estimate_scale(TalliedRows(block, spec), len(block))
 
         def part(rows: slice) -> Sums:
             x, w = slice_rows(block, rows), None if weight is None else weight[rows]
             if isinstance(x, Csr):
                 total, low = kernels.csr_sums(x.data, x.indices, x.indptr, y[rows], w, n_classes, x.n_features)
-                n = np.broadcast_to(sum_class_weights(y[rows], w, n_classes)[:, None], total.shape)
+                n = np.broadcast_to(base.sum_class_weights(y[rows], w, n_classes)[:, None], total.shape)
             else:
                 x = spec.tally_values(x)
                 n, total, low = kernels.dense_sums(x, y[rows], w, n_classes)
             if amounts and low < 0:
-                raise negative_value_error(float(low), is_sparse=isinstance(x, Csr))
-            base = _log_factorial(x, y[rows], w, n_classes) if keep else _broadcast_zeros(total.shape)
-            made = cls(n, total, base, amounts)
+                raise base.negative_value_error(float(low), is_sparse=isinstance(x, Csr))
+            log_factorial = _log_factorial(x, y[rows], w, n_classes) if keep else _broadcast_zeros(total.shape)
+            tally = cls(n, total, log_factorial, amounts)
             if isinstance(x, Csr):  # summed in doubles, which do not hold every whole number beyond these
-                return made.with_noise(np.where(np.abs(total) > _MAX_EXACT_INTEGER, _EPS * np.abs(total), 0.0))
-            if not (few or scale is not None):
-                return made
-            at = np.arange(x.shape[1]) if scale is None else made.imprecise_features(scale)
-            return made._sum_exactly(x, y[rows], w, at, keep) if len(at) else made
+                return tally.with_noise(np.where(np.abs(total) > _MAX_EXACT_INTEGER, _EPS * np.abs(total), 0.0))
+            at = np.arange(x.shape[1]) if scale is None else tally.imprecise_features(scale)
+            return tally._sum_exactly(x, y[rows], w, at, keep) if len(at) else tally
 
-        return tally_by_parts(part, block, spec, join=cls.add_approximately)
+        return base.tally_by_parts(part, block, spec, join=cls.add_approximately)
 
     def _sum_exactly(self, x: NDArray, y: Codes, w: Floats | None, at: Codes, keep: bool) -> Self:
         """This tally with the totals of some features summed exactly."""
@@ -103,8 +75,8 @@ class Sums(ExactSums):
             rows = slice(start, start + _CHUNK_ROWS)
             tile, weight = x[rows, at], None if w is None else w[rows]
             for i, values in enumerate((tile, _log_factorials(tile)) if keep else (tile,)):
-                more = kernels.power_sums(values, y[rows], weight, k)[:, :, 1]
-                sums[:, at, i] = sum_to_expansion(*split_expansion(sums[:, at, i]), *split_expansion(more))
+                added = kernels.power_sums(values, y[rows], weight, k)[:, :, 1]
+                sums[:, at, i] = sum_to_expansion(*split_expansion(sums[:, at, i]), *split_expansion(added))
         return self._from_sums(self.n, sums, self.is_non_negative)
 
     @classmethod
@@ -130,7 +102,9 @@ class Sums(ExactSums):
 
     def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.flatnonzero((np.abs(divide_or_zero(self.total, self.n)) > IMPRECISE_RATIO**2 * scale).any(axis=0))
+            return np.flatnonzero(
+                (np.abs(base.divide_or_zero(self.total, self.n)) > precision.IMPRECISE_RATIO**2 * scale).any(axis=0)
+            )
 
     def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
@@ -143,10 +117,12 @@ class Sums(ExactSums):
         return cls(zero, zero, zero, spec.is_non_negative)
 
     def __add__(self, other: Self) -> Self:
-        check_same_shape(self.total, other.total)
-        if self.total.size > _MAX_EXACT_TOTALS or not (
-            self._has_residuals or other._has_residuals or _is_sum_inexact(self, other)
-        ):
+        base.check_same_shape(self.total, other.total)
+        is_inexact = self._has_residuals or other._has_residuals
+        with np.errstate(invalid="ignore"):
+            pairs = ((self.total, other.total), (self.log_factorial, other.log_factorial))
+            is_inexact = is_inexact or any(two_sum(*pair)[1].any() for pair in pairs)
+        if self.total.size > _MAX_EXACT_TOTALS or not is_inexact:
             return self.add_approximately(other)
         n, amounts = _add_broadcast(self.n, other.n), self.is_non_negative and other.is_non_negative
         return self._from_sums(n, powers.add_sums(self.sums, other.sums), amounts).with_noise(self.noise + other.noise)
@@ -155,9 +131,9 @@ class Sums(ExactSums):
         """Self + other, in doubles where neither holds more: of slices of one block."""
         if (self._has_residuals or other._has_residuals) and self.total.size <= _MAX_EXACT_TOTALS:
             return self + other
-        check_same_shape(self.total, other.total)
-        n, total, base = (_add_broadcast(getattr(self, name), getattr(other, name)) for name in self.state)
-        return type(self)(n, total, base, self.is_non_negative and other.is_non_negative)
+        base.check_same_shape(self.total, other.total)
+        n, total, log_factorial = (_add_broadcast(getattr(self, name), getattr(other, name)) for name in self.state)
+        return type(self)(n, total, log_factorial, self.is_non_negative and other.is_non_negative)
 
     def __sub__(self, part: Self) -> Self:
         """Remove rows counted earlier; that they were not is detected for amounts, else only from the weights."""
@@ -167,19 +143,19 @@ class Sums(ExactSums):
         sums = powers.subtract_sums(self.sums, part.sums)
         # What is smaller than the rounding of doubles, and than anything else that is left, is nothing.
         whole, rest = np.abs(self.sums[..., 0]), np.abs(sums[..., 0])
-        usual = divide_or_zero(rest.sum(axis=0), n.sum(axis=0)[:, None])
+        usual = base.divide_or_zero(rest.sum(axis=0), n.sum(axis=0)[:, None])
         nothing = (rest <= 1e-12 * whole) & (rest <= 1e-12 * usual * n[..., None])
-        rounding = LOST_SHARE * whole[..., 0] + self.noise + part.noise
-        check_not_lost((n > 0) & (part.n > 0) & (rounding > 1e-6 * usual[:, 0] * n) & (usual[:, 0] > 0))
+        rounding = precision.LOST_SHARE * whole[..., 0] + self.noise + part.noise
+        precision.check_not_lost((n > 0) & (part.n > 0) & (rounding > 1e-6 * usual[:, 0] * n) & (usual[:, 0] > 0))
         sums[nothing | (n == 0)[..., None]] = 0.0
         if self.is_non_negative:
             sums[..., 0, :][sums[..., 0, 0] < 0] = 0.0
-        noise = np.where(n > 0, significant_noise(rounding, sums[..., 0, 0]), 0.0)
+        noise = np.where(n > 0, precision.significant_noise(rounding, sums[..., 0, 0]), 0.0)
         return self._from_sums(n, sums, self.is_non_negative).with_noise(noise)
 
     def _remaining_weight(self, part: Self) -> Floats:
         """The weight left without ``part``; an error where its values cannot have been counted."""
-        n = subtract_weights(self.n, part.n)
+        n = base.subtract_weights(self.n, part.n)
         if self.is_non_negative:
             _check_remaining(self.total, part.total, n, least=0.0)
             _check_remaining(self.log_factorial, part.log_factorial, n, _MIN_LOG_FACTORIAL, 1e-9 * self.n)
@@ -187,19 +163,19 @@ class Sums(ExactSums):
 
     def scale(self, factor: float | Floats) -> Self:
         if not self._has_residuals:
-            return self._map_arrays(lambda a: a * broadcast_by_class(factor, a.ndim))
-        n = self.n * broadcast_by_class(factor, 2)
-        sums = powers.scale_sums(self.sums, broadcast_by_class(factor, self.sums.ndim - 1))
+            return self._map_arrays(lambda a: a * base.broadcast_by_class(factor, a.ndim))
+        n = self.n * base.broadcast_by_class(factor, 2)
+        sums = powers.scale_sums(self.sums, base.broadcast_by_class(factor, self.sums.ndim - 1))
         return self._from_sums(n, sums, self.is_non_negative)._with_scaled_noise(self.noise, factor)
 
     def pool(self) -> Self:
-        n, total, base = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
-        return type(self)(n, total, base, self.is_non_negative)
+        n, total, log_factorial = (a.sum(axis=-2, keepdims=True) for a in (self.n, self.total, self.log_factorial))
+        return type(self)(n, total, log_factorial, self.is_non_negative)
 
     def subtract_approximately(self, part: Self) -> Self:
         """Self - part in doubles, as many at once as there are leading axes."""
         n = self._remaining_weight(part)
-        left = (subtract_sums(self.total, part.total), subtract_sums(self.log_factorial, part.log_factorial))
+        left = (base.subtract_sums(self.total, part.total), base.subtract_sums(self.log_factorial, part.log_factorial))
         total, log_factorial = (np.where(n > 0, a, 0.0) for a in left)
         total = np.maximum(total, 0.0) if self.is_non_negative else total
         return type(self)(n, total, log_factorial, self.is_non_negative)
@@ -218,13 +194,6 @@ class Sums(ExactSums):
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec) -> Self:
         out = cls(arrays["n"], arrays["total"], arrays["log_factorial"], spec.is_non_negative)
         return out._with_residuals(arrays, rest=(*out.total.shape, 2, EXPANSION_PARTS - 1))
-
-
-def _is_sum_inexact(a: Sums, b: Sums) -> bool:
-    """Whether doubles do not hold the sum of two tallies."""
-    pairs = ((a.total, b.total), (a.log_factorial, b.log_factorial))
-    with np.errstate(invalid="ignore"):
-        return any(bool(two_sum(*pair)[1].any()) for pair in pairs)
 
 
 def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, rounding: Floats | float = 0.0) -> None:
@@ -246,21 +215,17 @@ def _broadcast_zeros(shape: tuple[int, ...]) -> Floats:
 
 def _add_broadcast(a: Floats, b: Floats) -> Floats:
     """a + b, where what is one number broadcast along an axis in both stays one number."""
-    some = tuple(slice(1) if i == j == 0 else slice(None) for i, j in zip(a.strides, b.strides, strict=True))
-    return a + b if a[some].shape == a.shape else np.broadcast_to(a[some] + b[some], a.shape)
+    distinct = tuple(slice(1) if i == j == 0 else slice(None) for i, j in zip(a.strides, b.strides, strict=True))
+    return a + b if a[distinct].shape == a.shape else np.broadcast_to(a[distinct] + b[distinct], a.shape)
 
 
 def _log_factorial(x: Block, y: Codes, w: Floats | None, n_classes: int) -> Floats:
-    from scipy.special import gammaln  # here, because importing it costs more than loading a small model
-
     if isinstance(x, Csr):
         stored = slice(x.indptr[0], x.indptr[-1])
-        base = gammaln(x.data[stored].astype(np.float64) + 1.0)
-        return kernels.csr_sums(base, x.indices[stored], x.indptr - x.indptr[0], y, w, n_classes, x.n_features)[0]
+        values = _log_factorials(x.data[stored])
+        return kernels.csr_sums(values, x.indices[stored], x.indptr - x.indptr[0], y, w, n_classes, x.n_features)[0]
     return kernels.dense_sums(_log_factorials(x), y, w, n_classes)[1]
 
 
 def _log_factorials(x: NDArray) -> Floats:
-    from scipy.special import gammaln
-
     return gammaln(np.asarray(x, np.float64) + 1.0)

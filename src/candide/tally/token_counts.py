@@ -2,20 +2,13 @@
 
 A cell is a token in a class; only cells that occur take memory. Adding unites vocabularies; removing documents forgets
 the tokens that nothing else holds. Hashed tokens are kept the same way, with the number of the bucket as their key.
-
->>> spec, two = TallySpec("token_counts", (Tokens(),)), np.array([0, 1])
->>> spam = TokenCounts.from_rows(Documents.from_column(["free prize free", "see you"]), two, n_classes=2, spec=spec)
->>> more = TokenCounts.from_rows(Documents.from_column(["prize call", None]), two, n_classes=2, spec=spec)
->>> spam.token_texts(), (spam + more).class_counts("prize")
-(['free', 'prize', 'see', 'you'], ([2.0, 0.0], [2.0, 0.0]))
->>> (spam + more - spam).token_texts(), (spam + more).n.tolist()
-(['prize', 'call'], [[2.0], [1.0]])
 """
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -28,34 +21,33 @@ from candide.encoding.base import CodeMapping, Encoding
 from candide.encoding.tokens import CountedTokens, Tokens, count_tokens_on_threads
 from candide.errors import InputError, NotCountedError
 from candide.kernels import text as kernel
-from candide.kernels.text_reference import split_keys
-from candide.tally import sorted_keys
-from candide.tally.base import (
-    MAX_SUM,
-    Tally,
-    TallySpec,
-    broadcast_by_class,
-    check_same_shape,
-    is_too_large,
-    move_classes,
-    subtract_sums,
-    sum_class_weights,
-)
+from candide.kernels.text import join_keys, split_keys
+from candide.tally import base, sorted_keys
+from candide.tally.base import Tally, TallySpec
 
-_STATE = ("n", "length", "letters", "starts", "classes", "word", "total", "documents")
+_DTYPES = {
+    "n": "f8",
+    "length": "f8",
+    "letters": "u1",
+    "starts": "i8",
+    "classes": "i8",
+    "word": "i4",
+    "total": "f8",
+    "documents": "f8",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class TokenCounts(Tally):
     encoding: ClassVar[Encoding] = Tokens()
-    state: ClassVar[tuple[str, ...]] = _STATE
+    state: ClassVar[tuple[str, ...]] = tuple(_DTYPES)
     has_open_vocabulary: ClassVar[bool] = True
 
     n: Floats  # (classes, 1) weight of the documents present
     length: Floats  # (classes, 1) weight of all their tokens
     letters: NDArray[np.uint8]  # the tokens, one after another, as UTF-8 or as numbers of buckets
     starts: NDArray[np.int64]  # (tokens + 1)
-    classes: NDArray[np.int64]  # (classes + 1) class c owns the cells classes[c]:classes[c+1]
+    classes: NDArray[np.int64]  # (classes + 1) class c has the cells classes[c]:classes[c+1]
     word: NDArray[np.int32]  # (cells) which token
     total: Floats  # (cells) weight of its occurrences
     documents: Floats  # (cells) weight of the documents that have it, > 0
@@ -69,10 +61,10 @@ class TokenCounts(Tally):
         assert isinstance(tokens, Tokens)
         check_memory(tokens, n_classes, block)
         parts = count_tokens_on_threads(block, y, weight, n_classes=n_classes, tokens=tokens)
-        present = ~block.absent_mask()
+        is_present = ~block.absent_mask()
         if weight is not None:
-            present &= weight > 0
-        n = sum_class_weights(y[present], None if weight is None else weight[present], n_classes)[:, None]
+            is_present &= weight > 0
+        n = base.sum_class_weights(y[is_present], None if weight is None else weight[is_present], n_classes)[:, None]
         whole = reduce(add, [cls._from_counted(part, n_classes) for part in parts])
         return cls(n, whole.length, whole.letters, whole.starts, *whole._cell_arrays())
 
@@ -112,63 +104,62 @@ class TokenCounts(Tally):
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
 
     def token_texts(self) -> list[str]:
-        """The tokens as text."""
         return [key.decode("utf-8", "surrogatepass") for key in self.keys()]
 
     def class_counts(self, token: str) -> tuple[list[float], list[float]]:
         """Weight and document weight of one token in every class."""
-        place = kernel.Words(self.letters, self.starts).positions(*_join_key(token.encode("utf-8", "surrogatepass")))
-        mine = self.word == place[0]
+        key = join_keys([token.encode("utf-8", "surrogatepass")])
+        cells = self.word == kernel.Words(self.letters, self.starts).positions(*key)[0]
         out = np.zeros((2, self.n_classes))
-        out[:, self.class_of_cell[mine]] = self.total[mine], self.documents[mine]
+        out[:, self.class_of_cell[cells]] = self.total[cells], self.documents[cells]
         return out[0].tolist(), out[1].tolist()
 
     def find_too_large(self) -> tuple[int, int] | None:
-        for cells in filter(is_too_large, (self.total, self.documents)):
-            return int(self.class_of_cell[(~(np.abs(cells) <= MAX_SUM)).argmax()]), 0
+        for cells in filter(base.is_too_large, (self.total, self.documents)):
+            return int(self.class_of_cell[(~(np.abs(cells) <= base.MAX_SUM)).argmax()]), 0
         return super().find_too_large()
 
     def _bounded_arrays(self) -> Iterator[NDArray]:
         yield from (self.n, self.length)
 
     def __add__(self, other: Self) -> Self:
-        check_same_shape(self.n, other.n)
+        base.check_same_shape(self.n, other.n)
         if other.n_tokens > self.n_tokens:  # the shorter vocabulary is looked up in the longer
             return other + self
         places, new = kernel.unite(self.letters, self.starts, other.letters, other.starts)
         letters, starts = self.letters, self.starts
         if len(new):
-            more, at = sorted_keys.take_keys(other.letters, other.starts, new)
-            letters, starts = np.concatenate([letters, more]), np.concatenate([starts, starts[-1] + at[1:]])
+            added, at = sorted_keys.take_keys(other.letters, other.starts, new)
+            letters, starts = np.concatenate([letters, added]), np.concatenate([starts, starts[-1] + at[1:]])
         cells = kernel.sum_cells(self._cell_arrays(), other._cell_arrays(), places, len(starts) - 1)
         return type(self)(self.n + other.n, self.length + other.length, letters, starts, *cells)
 
     def __sub__(self, part: Self) -> Self:
-        check_same_shape(self.n, part.n)
+        base.check_same_shape(self.n, part.n)
         places = kernel.Words(self.letters, self.starts).positions(part.letters, part.starts)
-        n = subtract_sums(self.n, part.n)
+        n = base.subtract_sums(self.n, part.n)
         if (n < -1e-9 * np.maximum(self.n, 1.0)).any():
             c = int(n.argmin())
             raise NotCountedError(f"more is removed than was counted, {part.n[c, 0]:g} of {self.n[c, 0]:g}", (c, 0))
         total, documents = self.total.copy(), self.documents.copy()
         at = self._find_cells(part, places)
-        total[at] = subtract_sums(total[at], part.total)
-        documents[at] = subtract_sums(documents[at], part.documents)
-        length = subtract_sums(self.length, part.length)
-        plain = self._check_remaining(n, length, total, documents)
+        total[at] = base.subtract_sums(total[at], part.total)
+        documents[at] = base.subtract_sums(documents[at], part.documents)
+        length = base.subtract_sums(self.length, part.length)
+        is_plain = self._check_remaining(n, length, total, documents)
         documents = np.maximum(documents, 0.0)
-        total = np.where(plain, np.maximum(total, documents), total)
+        total = np.where(is_plain, np.maximum(total, documents), total)
         return self._with_cells(np.maximum(n, 0.0), np.where(n > 0, length, 0.0), total, documents)
 
     def _check_remaining(self, n: Floats, length: Floats, total: Floats, documents: Floats) -> NDArray[np.bool_]:
-        """Whether documents can have been left with these counts; (cells) where no token was counted with a minus."""
+        """Check that documents can have these counts; return (cells) where no token was counted with a minus."""
         c = self.class_of_cell
-        plain = sum_by_index(c, self.total, self.n_classes) >= (1 - 1e-9) * self.length[:, 0]
+        is_plain = sum_by_index(c, self.total, self.n_classes) >= (1 - 1e-9) * self.length[:, 0]
         rest = np.where(documents > 1e-9 * np.maximum(self.documents, 1.0), documents, 0.0)
         slack = 1e-6 * np.maximum(np.abs(self.total), 1.0)
         outside = documents < -1e-9 * np.maximum(self.documents, 1.0)
         outside |= rest > n[c, 0] + 1e-6 * np.maximum(self.n[c, 0], 1.0)
-        outside |= plain[c] & (total < rest - slack)  # a document that has a token has it at least once
+        outside |= is_plain[c] & (total < rest - slack)  # a document that has a token has it at least once
         outside |= (rest == 0) & (np.abs(total) > slack)
         if outside.any():
             raise self._not_counted_error(int(outside.argmax()))
@@ -176,20 +167,21 @@ class TokenCounts(Tally):
         slack = 1e-6 * np.maximum(self.length[:, 0], 1.0)
         if (outside := (rest < -slack) | ((n[:, 0] <= 0) & (rest > slack))).any():
             raise NotCountedError("other tokens are removed than were counted", (int(outside.argmax()), 0))
-        return plain[c]
+        return is_plain[c]
 
     def _find_cells(self, part: Self, places: Codes) -> Codes:
         """Where the cells of ``part`` are among the cells of ``self``."""
-        mine = self.class_of_cell * self.n_tokens + self.word
-        theirs = part.class_of_cell * self.n_tokens + places[part.word]
-        order = np.argsort(mine)
-        found = np.searchsorted(mine, theirs, sorter=order)
-        at = order[np.minimum(found, len(order) - 1)] if len(order) else np.zeros(len(theirs), np.intp)
-        missing = places[part.word] < 0
-        if len(theirs) and len(mine):
-            missing |= mine[at] != theirs
-        if missing.any() or (len(theirs) and not len(mine)):
-            raise part._not_counted_error(int(missing.argmax()))
+        codes = self.class_of_cell * self.n_tokens + self.word
+        part_codes = part.class_of_cell * self.n_tokens + places[part.word]
+        if not len(part_codes):
+            return np.zeros(0, np.intp)
+        if not len(codes):
+            raise part._not_counted_error(0)
+        order = np.argsort(codes)
+        at = order[np.minimum(np.searchsorted(codes, part_codes, sorter=order), len(order) - 1)]
+        is_missing = (places[part.word] < 0) | (codes[at] != part_codes)
+        if is_missing.any():
+            raise part._not_counted_error(int(is_missing.argmax()))
         return at
 
     def _not_counted_error(self, cell: int) -> NotCountedError:
@@ -209,7 +201,7 @@ class TokenCounts(Tally):
         return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
 
     def select_tokens(self, keep: NDArray[np.bool_]) -> Self:
-        """Only some of the tokens."""
+        """The tally of the masked tokens."""
         length = self.length - self.sum_by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
         return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
 
@@ -217,32 +209,34 @@ class TokenCounts(Tally):
         """(class,) sums of the values of cells, the same in whatever order the cells of a class lie."""
         if len(values) and not np.array_equal(values, np.rint(values)):  # whole numbers add exactly
             values = values.copy()
-            for start, stop in zip(self.classes[:-1].tolist(), self.classes[1:].tolist(), strict=True):
+            for start, stop in pairwise(self.classes.tolist()):
                 values[start:stop].sort()
         return sum_by_index(self.class_of_cell, values, self.n_classes)
 
     def scale(self, factor: float | Floats) -> Self:
-        of_class = broadcast_by_class(factor, 2)
+        of_class = base.broadcast_by_class(factor, 2)
         of_cell = factor if np.ndim(factor) == 0 else np.asarray(factor)[self.class_of_cell]
         n, length = self.n * of_class, self.length * of_class
         return self._with_cells(n, length, self.total * of_cell, self.documents * of_cell)
 
+    def _take_cells(self, n: Floats, length: Floats, sizes: Codes, cells: Codes) -> Self:
+        """The cells in another order, ``sizes`` of them in each class."""
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        arrays = self.word[cells], self.total[cells], self.documents[cells]
+        return type(self)(n, length, self.letters, self.starts, ends, *arrays)
+
     def remap(self, classes: Codes, n_classes: int, moves: Sequence[CodeMapping] = ()) -> Self:
-        sizes_now = move_classes(np.diff(self.classes), classes, n_classes)
         order = np.argsort(np.asarray(classes)[self.class_of_cell], kind="stable")
-        cells = self.word[order], self.total[order], self.documents[order]
-        n, length = move_classes(self.n, classes, n_classes), move_classes(self.length, classes, n_classes)
-        ends = np.concatenate([[0], np.cumsum(sizes_now)]).astype(np.int64)
-        return type(self)(n, length, self.letters, self.starts, ends, *cells)
+        arrays = (self.n, self.length, np.diff(self.classes))
+        n, length, sizes = (base.move_classes(a, classes, n_classes) for a in arrays)
+        return self._take_cells(n, length, sizes, order)
 
     def select_classes(self, classes: Codes) -> Self:
-        """The tally of the documents of some classes, in the given order; tokens of none of them are dropped."""
+        """The tally of the documents of these classes, in the given order; tokens of none of them are dropped."""
         sizes, first = np.diff(self.classes)[classes], self.classes[:-1][classes]
-        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        cells = np.arange(ends[-1]) + np.repeat(first - ends[:-1], sizes)
-        rest = self.word[cells], self.total[cells], self.documents[cells]
-        some = type(self)(self.n[classes], self.length[classes], self.letters, self.starts, ends, *rest)
-        return some._with_cells(some.n, some.length, some.total, some.documents)
+        cells = np.arange(sizes.sum()) + np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        tally = self._take_cells(self.n[classes], self.length[classes], sizes, cells)
+        return tally._with_cells(tally.n, tally.length, tally.total, tally.documents)
 
     def select_features(self, features: Codes) -> Self:
         """The tally itself: documents are one feature."""
@@ -252,10 +246,9 @@ class TokenCounts(Tally):
 
     def pool(self) -> Self:
         total, documents = (sum_by_index(self.word, v, self.n_tokens) for v in (self.total, self.documents))
-        one = np.array([0, self.n_tokens], np.int64)
+        classes, word = np.array([0, self.n_tokens], np.int64), np.arange(self.n_tokens, dtype=np.int32)
         n, length = self.n.sum(keepdims=True), self.length.sum(keepdims=True)
-        word = np.arange(self.n_tokens, dtype=np.int32)
-        return type(self)(n, length, self.letters, self.starts, one, word, total, documents)
+        return type(self)(n, length, self.letters, self.starts, classes, word, total, documents)
 
     def sort_tokens(self) -> Self:
         """The same tally with its tokens, and the cells of each class, in ascending order."""
@@ -267,8 +260,8 @@ class TokenCounts(Tally):
             place[order] = np.arange(len(order), dtype=np.int32)
             word = place[word]
         cells = word, self.total, self.documents
-        by_token = _sort_by_token(self.classes, word, len(order))
-        if by_token is not None:
+        if not is_sorted_by_token(self.classes, word):
+            by_token = _sort_by_token(self.classes, word, len(order))
             cells = word[by_token], self.total[by_token], self.documents[by_token]
         return type(self)(self.n, self.length, letters, starts, self.classes, *cells)
 
@@ -278,7 +271,7 @@ class TokenCounts(Tally):
     def arrays(self) -> dict[str, NDArray]:
         """The whole state, in an order that does not depend on that of the documents."""
         whole = self.sort_tokens()
-        return {name: getattr(whole, name) for name in _STATE}
+        return {name: getattr(whole, name) for name in self.state}
 
     @classmethod
     def from_lazy_arrays(cls, arrays: dict[str, NDArray], check: Callable[[dict[str, NDArray]], Any]) -> Self:
@@ -301,16 +294,12 @@ class TokenCounts(Tally):
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray], spec: TallySpec | None = None) -> Self:
         """Offsets and places go to compiled loops, so all of them are checked."""
-        state = [np.asarray(arrays[name]) for name in _STATE]
-        _check_state(*state)
-        tally = cls(*state)
+        tally = cls(*(np.asarray(arrays[name]) for name in cls.state))
+        _check_state(tally)
         is_sorted = sorted_keys.is_ascending(tally.letters, tally.starts)
         if not is_sorted or not is_sorted_by_token(tally.classes, tally.word):
             raise InputError("the tokens are not in ascending order, each once")
         return tally
-
-
-_STATE_DTYPES = ("f8", "f8", "u1", "i8", "i8", "i4", "f8", "f8")
 
 
 def sum_by_index(index: NDArray, values: Floats, n: int) -> Floats:
@@ -318,23 +307,17 @@ def sum_by_index(index: NDArray, values: Floats, n: int) -> Floats:
     return np.bincount(index, values, n).astype(np.float64)  # of no values numpy makes integers
 
 
-def _join_key(key: bytes) -> tuple[NDArray, NDArray]:
-    return np.frombuffer(key, np.uint8), np.array([0, len(key)], np.int64)
-
-
-def _sort_by_token(classes: NDArray, word: NDArray, n_tokens: int) -> NDArray | None:
-    """The cells of each class in the order of their tokens; None where they are so already."""
-    if is_sorted_by_token(classes, word):
-        return None
+def _sort_by_token(classes: NDArray, word: NDArray, n_tokens: int) -> NDArray:
+    """The cells of each class in the order of their tokens."""
     parts, place = [], np.full(n_tokens, -1, np.int64)
-    for start, stop in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True):
-        mine = word[start:stop]
-        if len(mine) * 8 < n_tokens:
-            parts.append(np.argsort(mine) + start)
+    for start, stop in pairwise(classes.tolist()):
+        tokens = word[start:stop]
+        if len(tokens) * 8 < n_tokens:
+            parts.append(np.argsort(tokens) + start)
             continue
-        place[mine] = np.arange(start, stop)  # there are so many that each may be laid on its place
+        place[tokens] = np.arange(start, stop)  # so many that a place for every token costs less than sorting
         parts.append(place[place >= 0])
-        place[mine] = -1
+        place[tokens] = -1
     return np.concatenate(parts)
 
 
@@ -349,32 +332,28 @@ def check_memory(tokens: Tokens, n_classes: int, block: Documents, memory: int |
     low, high = tokens.ngrams
     most = len(block) * block.width * (high - low + 1) // 2 + 1  # tokens there can be: two characters each, or more
     need = min(tokens.max_bytes(n_classes), most * 32)
-    memory = _available_memory() if memory is None else memory
+    if memory is None:
+        try:
+            memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, ValueError, OSError):
+            memory = 1 << 62
     if tokens.bits and need > memory:
-        what = (
-            f"2**{tokens.bits} buckets of {n_classes} classes may take {need:,} bytes, and the machine has {memory:,}"
-        )
+        buckets = f"2**{tokens.bits} buckets of {n_classes} classes"
+        what = f"{buckets} may take {need:,} bytes, and the machine has {memory:,}"
         raise InputError(what, value=need, remedy="pass fewer bits, or count the documents in parts and add")
 
 
-def _available_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 62
-
-
-def _check_state(
-    n: Any, length: Any, letters: Any, starts: Any, classes: Any, word: Any, total: Any, docs: Any
-) -> None:
-    """Whether arrays from elsewhere are the state of a tally."""
-    arrays = (n, length, letters, starts, classes, word, total, docs)
-    good = all(a.dtype == np.dtype(kind) for a, kind in zip(arrays, _STATE_DTYPES, strict=True))
-    good = good and n.ndim == 2 and n.shape == length.shape == (len(classes) - 1, 1)
-    good = good and all(a.ndim == 1 for a in arrays[2:]) and len(word) == len(total) == len(docs)
-    for ends, size in ((starts, len(letters)), (classes, len(word))):
-        good = good and len(ends) > 0 and ends[0] == 0 and ends[-1] == size and not (ends[1:] < ends[:-1]).any()
-    good = good and (not len(word) or (word.min() >= 0 and word.max() < len(starts) - 1))
-    good = good and all(not a.size or (np.isfinite(a.min()) and np.isfinite(a.max())) for a in (n, length, total, docs))
-    if not good or any(a.size and a.min() < 0 for a in (n, length, docs)):
+def _check_state(t: TokenCounts) -> None:
+    """Check that arrays from elsewhere are the state of a tally."""
+    is_valid = all(getattr(t, name).dtype == np.dtype(dtype) for name, dtype in _DTYPES.items())
+    is_valid = is_valid and t.n.ndim == 2 and t.n.shape == t.length.shape == (len(t.classes) - 1, 1)
+    lists = (t.letters, t.starts, t.classes, t.word, t.total, t.documents)
+    is_valid = is_valid and all(a.ndim == 1 for a in lists) and len(t.word) == len(t.total) == len(t.documents)
+    for ends, size in ((t.starts, len(t.letters)), (t.classes, len(t.word))):
+        is_valid = is_valid and len(ends) > 0 and ends[0] == 0 and ends[-1] == size
+        is_valid = is_valid and not (ends[1:] < ends[:-1]).any()
+    is_valid = is_valid and (not len(t.word) or (t.word.min() >= 0 and t.word.max() < t.n_tokens))
+    numbers = [a for a in (t.n, t.length, t.total, t.documents) if a.size] if is_valid else []
+    is_valid = is_valid and all(np.isfinite(a.min()) and np.isfinite(a.max()) for a in numbers)
+    if not is_valid or any(a.size and a.min() < 0 for a in (t.n, t.length, t.documents)):
         raise InputError("these arrays are not token counts")

@@ -1,19 +1,6 @@
 """Checks and examples: a check raises AssertionError where a property does not hold, naming it and the example.
 
->>> def is_small(rows):
-...     '''Every value is below three.'''
-...     assert max(rows) < 3, f"got {max(rows)}"
->>> run_checks([is_small], {"few": [1, 2], "many": [1, 5]}, "my family")
-Traceback (most recent call last):
-AssertionError: my family: every value is below three: fails on many: got 5
-
 Example rows are drawn from a seed and are hard cases: missing values, no weight, one class, far from zero, float32.
-
->>> found = examples(NumberColumns(), seed=0)
->>> list(found)[:4]
-['plain rows', 'weighted rows', 'gaps', 'a column without values']
->>> found["a class without rows"].n_classes, found["one row"].columns[0].shape
-(3, (1,))
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.blocks import Codes, Csr, Floats
+from candide.data.blocks import Codes, Floats
 
+Draw = Callable[[np.random.Generator, Codes], NDArray]
 _WORDS = ("ant", "bee", "cat", "dog", "été", "naïve", "ox")
 
 
@@ -41,43 +29,35 @@ def run_checks(checks: Iterable[Callable[[Any], None]], examples: Mapping[str, A
                 raise AssertionError(text) from error
 
 
-def check_close(got: Any, want: Any, what: str, rel: float = 1e-9, size: float = 0.0) -> None:
+def check_close(got: Any, expected: Any, what: str, rel: float = 1e-9, size: float = 0.0) -> None:
     """Equal up to rounding, relative to each value and to the largest; infinities and NaN must agree."""
-    got, want = np.asarray(got), np.asarray(want)
-    assert got.shape == want.shape, f"{what}: shape {got.shape} instead of {want.shape}"
-    if want.dtype.kind != "f":
-        assert (got == want).all(), f"{what}: {got} instead of {want}"
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape, f"{what}: shape {got.shape} instead of {expected.shape}"
+    if expected.dtype.kind != "f":
+        assert (got == expected).all(), f"{what}: {got} instead of {expected}"
         return
-    finite = np.isfinite(want)
-    largest = max(size, float(np.abs(want[finite]).max(initial=0.0)))
+    finite = np.isfinite(expected)
+    largest = max(size, float(np.abs(expected[finite]).max(initial=0.0)))
     with np.errstate(invalid="ignore"):
-        close = np.where(finite, np.abs(got - want) <= rel * (np.abs(want) + 1e-3 * largest), got == want)
-    close |= np.isnan(got) & np.isnan(want)
-    assert close.all(), f"{what}: {_first(got, ~close)} instead of {_first(want, ~close)} at {_place(~close)}"
+        within = np.abs(got - expected) <= rel * (np.abs(expected) + 1e-3 * largest)
+    wrong = ~np.where(finite, within, got == expected) & ~(np.isnan(got) & np.isnan(expected))
+    if wrong.any():
+        where = tuple(np.argwhere(wrong)[0].tolist())
+        raise AssertionError(f"{what}: {got[where]} instead of {expected[where]} at {where}")
 
 
-def check_same_state(got: Any, want: Any, rel: float = 1e-9, larger: Any = None) -> None:
+def check_same_state(got: Any, expected: Any, rel: float = 1e-9, larger: Any = None) -> None:
     """Two tallies hold the same state; ``larger`` is what rows were subtracted from, which bounds the rounding."""
-    mine, theirs = got.arrays(), want.arrays()
-    assert mine.keys() == theirs.keys(), f"{sorted(mine)} instead of {sorted(theirs)}"
-    for name, state in theirs.items():
+    states, others = got.arrays(), expected.arrays()
+    assert states.keys() == others.keys(), f"{sorted(states)} instead of {sorted(others)}"
+    for name, state in others.items():
         large = 0.0 if larger is None else float(np.abs(larger.arrays()[name].astype(float)).max(initial=0.0))
-        check_close(mine[name], state, name, rel, 1e3 * large)
-
-
-def _first(values: NDArray, where: NDArray) -> Any:
-    return values[where].ravel()[0]
-
-
-def _place(where: NDArray) -> tuple[int, ...]:
-    return tuple(np.argwhere(where)[0].tolist())
+        check_close(states[name], state, name, rel, 1e3 * large)
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """Labelled, weighted rows."""
-
-    columns: tuple[NDArray, ...]  # numbers, NaN where absent, or objects, None where absent
+    columns: tuple[NDArray, ...]  # numbers, NaN where missing, or objects, None where missing
     y: Codes
     weight: Floats | None
     n_classes: int
@@ -88,13 +68,14 @@ class Example:
         return len(self.y)
 
     def take(self, index: Any) -> "Example":
-        """Some of the rows, in some order, perhaps more than once."""
         weight = None if self.weight is None else self.weight[index]
         return replace(self, columns=tuple(c[index] for c in self.columns), y=self.y[index], weight=weight)
 
     def split(self) -> tuple["Example", "Example"]:
-        """A third of the rows, and the others."""
         return self.take(slice(0, len(self) // 3)), self.take(slice(len(self) // 3, None))
+
+    def each_row(self) -> "list[Example]":
+        return [self.take(slice(i, i + 1)) for i in range(len(self))]
 
     def with_weight(self, weight: Floats | None) -> "Example":
         return replace(self, weight=weight)
@@ -102,7 +83,7 @@ class Example:
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Columns of numbers from ``low`` to ``high``, whole or not; an end that is finite may be no value itself."""
+    """Columns of numbers from ``low`` to ``high``, whole or not; a finite end is not always a valid value."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -112,7 +93,7 @@ class NumberColumns:
     def is_unbounded(self) -> bool:
         return np.isinf(self.low) and np.isinf(self.high) and not self.is_integer
 
-    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
+    def __call__(self, rng: np.random.Generator, y: Codes) -> NDArray:
         if self.is_integer:
             x = rng.poisson(1.0 + y).astype(float)
             return np.clip(x + (self.low if np.isfinite(self.low) else 0.0), self.low, self.high)
@@ -120,79 +101,54 @@ class NumberColumns:
             return self.low + (self.high - self.low) * rng.beta(2.0, 2.0 + y)
         if np.isfinite(self.low):
             return self.low + rng.gamma(2.0, 1.0 + y)
-        if np.isfinite(self.high):
-            return self.high - rng.gamma(2.0, 1.0 + y)
-        return rng.normal(y, 1.0 + y)
+        return self.high - rng.gamma(2.0, 1.0 + y) if np.isfinite(self.high) else rng.normal(y, 1.0 + y)
 
 
-@dataclass(frozen=True)
-class CategoryColumns:
-    """Columns of words: categories."""
-
-    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
-        return np.array(_WORDS[:4], object)[(rng.integers(0, 3, len(y)) + (y > 0)) % 4]
+def draw_categories(rng: np.random.Generator, y: Codes) -> NDArray:
+    return np.array(_WORDS[:4], object)[(rng.integers(0, 3, len(y)) + (y > 0)) % 4]
 
 
-@dataclass(frozen=True)
-class DocumentColumns:
-    """Columns of documents."""
-
-    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
-        return np.array([" ".join(rng.choice(_WORDS[c:], rng.integers(0, 6))) for c in y % 3] + [None], object)[:-1]
+def draw_documents(rng: np.random.Generator, y: Codes) -> NDArray:
+    return np.array([" ".join(rng.choice(_WORDS[c:], rng.integers(0, 6))) for c in y % 3] + [None], object)[:-1]
 
 
-@dataclass(frozen=True)
-class CustomColumns:
-    """Columns that an own function draws: ``draw(rng, y)``, one value for each class code."""
-
-    function: Callable[[np.random.Generator, Codes], NDArray]
-
-    def draw(self, rng: np.random.Generator, y: Codes) -> NDArray:
-        x = np.asarray(self.function(rng, y))
-        assert x.shape == y.shape, f"draw(rng, y) gave the shape {x.shape} for {len(y)} class codes"
-        return x.astype(float) if x.dtype.kind in "iub" else x
-
-
-def examples(values: Any, seed: int = 0, n_columns: int = 3) -> dict[str, Example]:
-    """The examples by name; ``values`` draws a column."""
+def make_examples(draw: Draw, seed: int = 0, n_columns: int = 3) -> dict[str, Example]:
+    """Return the examples by name; ``draw(rng, y)`` returns a column with one value for each class code."""
     rng = np.random.default_rng(seed)
     y = np.tile(np.arange(3), 14)
 
-    def of(y: Codes, n_classes: int = 3, **more: Any) -> Example:
-        return Example(tuple(values.draw(rng, y) for _ in range(n_columns)), y, None, n_classes, **more)
+    def draw_example(y: Codes, n_classes: int = 3, **fields: Any) -> Example:
+        columns = [np.asarray(draw(rng, y)) for _ in range(n_columns)]
+        for x in columns:
+            assert x.shape == y.shape, f"draw(rng, y) gave the shape {x.shape} for {len(y)} class codes"
+        columns = [x.astype(float) if x.dtype.kind in "iub" else x for x in columns]
+        return Example(tuple(columns), y, None, n_classes, **fields)
 
-    plain = of(y, is_full=True)
+    plain = draw_example(y, is_full=True)
     weight = rng.choice([0.0, 0.1, 1.0, 2.5], len(y))
-    holes = [rng.random(len(y)) < share for share in (0.3, 0.0, 0.8)]
-    found = {
+    holes = [rng.random(len(y)) < rate for rate in (0.3, 0.0, 0.8)]
+    first, *rest = plain.columns
+    empty = with_missing(first, np.ones(len(y), bool))
+    examples = {
         "plain rows": plain,
         "weighted rows": plain.with_weight(weight),
-        "gaps": replace(plain, columns=tuple(map(_with_missing, plain.columns, holes)), is_full=False),
-        "a column without values": replace(
-            plain, columns=(_with_missing(plain.columns[0], np.ones(len(y), bool)), *plain.columns[1:]), is_full=False
-        ),
-        "a class without rows": of(np.tile([0, 2], 9)),
-        "one class": of(np.zeros(12, np.intp), 1),
-        "one row": of(np.array([1])),
-        "no rows": of(np.zeros(0, np.intp)),
+        "gaps": replace(plain, columns=tuple(map(with_missing, plain.columns, holes)), is_full=False),
+        "a column without values": replace(plain, columns=(empty, *rest), is_full=False),
+        "a class without rows": draw_example(np.tile([0, 2], 9)),
+        "one class": draw_example(np.zeros(12, np.intp), 1),
+        "one row": draw_example(np.array([1])),
+        "no rows": draw_example(np.zeros(0, np.intp)),
         "no weight at all": replace(plain, weight=np.zeros(len(y)), is_full=False),
     }
-    if plain.columns[0].dtype == np.float64:
-        single = tuple(c.astype(np.float32) for c in plain.columns)
-        found["float32"] = replace(plain, columns=single)
-    if getattr(values, "is_unbounded", False):
-        found["far from zero"] = replace(plain, columns=tuple(c + 1e8 for c in plain.columns), rel=1e-5)
-    return found
+    if first.dtype == np.float64:
+        examples["float32"] = replace(plain, columns=tuple(c.astype(np.float32) for c in plain.columns))
+    if getattr(draw, "is_unbounded", False):
+        examples["far from zero"] = replace(plain, columns=tuple(c + 1e8 for c in plain.columns), rel=1e-5)
+    return examples
 
 
-def _with_missing(column: NDArray, present: NDArray) -> NDArray:
-    """A column with some of its values absent."""
+def with_missing(column: NDArray, holes: NDArray) -> NDArray:
+    """Return a column with missing values at the holes."""
     out = column.copy()
-    out[present] = None if out.dtype == object else np.nan
+    out[holes] = None if out.dtype == object else np.nan
     return out
-
-
-def to_sparse(x: NDArray) -> Csr:
-    """A block of numbers in CSR form, its zeros left out."""
-    row, column = np.nonzero(x)
-    return Csr(x[row, column], column.astype(np.int32), np.searchsorted(row, np.arange(len(x) + 1)), x.shape[1])

@@ -1,12 +1,9 @@
-"""Checks of an event model.
-
-Chunks of rows add up, contributions add up to the score, a missing value adds nothing, a weight is so many copies, a
-density has mass one, fitting undoes sampling, evidence is the product of predictions one step ahead.
-"""
+"""Checks of an event model: of its counts, scores, density, samples, evidence and files."""
 
 import pickle
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.blocks import Block, Floats
+from candide.data.blocks import Block, Csr, Floats
 from candide.data.documents import Documents
 from candide.data.labels import Labels
 from candide.data.table import Table
@@ -27,20 +24,11 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
 from candide.priors import Prior
-from candide.testing.checks import (
-    CategoryColumns,
-    CustomColumns,
-    DocumentColumns,
-    Example,
-    NumberColumns,
-    check_close,
-    check_same_state,
-    examples,
-    run_checks,
-    to_sparse,
-)
+from candide.testing import checks
+from candide.testing.checks import Example, check_close
 
 _GRID_POINTS = 40_001  # points at which a density is summed
+_SMOOTHED = ("mean", "predictive")  # estimates that a prior keeps finite
 
 
 def check_event(
@@ -70,29 +58,22 @@ def check_event(
     AssertionError: waiting: a density has mass one: fails on plain rows: estimate 'mle', class 0: ...
     """
     event = resolve_event(event)
-    values = _values(event) if draw is None else CustomColumns(draw)
-    width = 1 if isinstance(values, DocumentColumns) else 3
+    if draw is None:
+        kind = event.encoding.block_kind
+        is_text = kind == "codes" and event.encoding.is_read_as_text
+        numbers = checks.NumberColumns(*_support_ends(event))
+        draw = checks.draw_documents if kind == "documents" else checks.draw_categories if is_text else numbers
+    examples = checks.make_examples(draw, seed, 1 if draw is checks.draw_documents else 3)
     title = event.name or type(event).__name__
-    trials = {name: EventTrial(event, example, prior) for name, example in examples(values, seed, width).items()}
-    run_checks(_COMMON_CHECKS, trials, title)
-    run_checks(_FULL_DATA_CHECKS, {name: trial for name, trial in trials.items() if trial.example.is_full}, title)
-    alone = examples(values, seed + 1, 1)["plain rows"]
-    run_checks([check_evidence], {"plain rows": EventTrial(event, alone, prior)}, title)
-
-
-def _values(event: EventModel) -> Any:
-    """What a column of this event model holds."""
-    kind = event.encoding.block_kind
-    if kind == "documents":
-        return DocumentColumns()
-    is_text = kind == "codes" and event.encoding.is_read_as_text
-    return CategoryColumns() if is_text else NumberColumns(*_support_ends(event))
+    trials = {name: EventTrial(event, example, prior) for name, example in examples.items()}
+    checks.run_checks(_COMMON_CHECKS, trials, title)
+    checks.run_checks(_FULL_DATA_CHECKS, {name: t for name, t in trials.items() if t.example.is_full}, title)
+    alone = checks.make_examples(draw, seed + 1, 1)["plain rows"]
+    checks.run_checks([check_evidence], {"plain rows": EventTrial(event, alone, prior)}, title)
 
 
 @dataclass(frozen=True, eq=False)
 class EventTrial:
-    """An event model on some rows."""
-
     event: EventModel
     example: Example
     prior: Prior | None
@@ -114,32 +95,35 @@ class EventTrial:
     def tally(self, block: Block, rows: Example) -> Any:
         return arrays.tally_block(self.part, block, rows.y, rows.weight, rows.n_classes)
 
-    def estimate(self, tally: Any, how: str) -> Distribution:
-        return self.event.estimate(tally, how=how)
+    def fits(self, tally: Any, hows: tuple[str, ...] = ESTIMATES) -> Iterator[tuple[str, Distribution]]:
+        """Return the possible estimates: for a class without rows, those that a prior smooths."""
+        possible = ESTIMATES if self.example.is_full else _SMOOTHED if self.event.prior is not None else ()
+        for how in hows:
+            if how in possible:
+                try:
+                    fit = self.event.estimate(tally, how=how)
+                except InputError:
+                    continue
+                yield how, fit
 
-    def possible_estimates(self, tally: Any) -> list[str]:
-        """The estimates that there are: without rows of a class those that a prior helps, and none that is refused."""
-        hows = ESTIMATES if self.example.is_full else ("mean", "predictive") if self.event.prior is not None else ()
-        return [how for how in hows if self._is_possible(tally, how)]
-
-    def _is_possible(self, tally: Any, how: str) -> bool:
-        try:
-            return bool(self.estimate(tally, how))
-        except InputError:
-            return False
+    def check_same_fits(self, got: Any, expected: Any, rel: float | None = None) -> None:
+        block = self.block()
+        for how, fit in self.fits(expected):
+            log_prob = self.event.estimate(got, how=how).log_prob(block)
+            check_close(log_prob, fit.log_prob(block), f"estimate {how!r}: log_prob", rel or self.example.rel)
 
 
 def check_chunks(trial: EventTrial) -> None:
     """Chunks add up to the whole."""
     a, b = (trial.count(part) for part in trial.example.split())
-    _check_same_distribution(trial, a + b, trial.count())
-    _check_same_distribution(trial, b + a, trial.count())
+    trial.check_same_fits(a + b, trial.count())
+    trial.check_same_fits(b + a, trial.count())
 
 
 def check_subtraction(trial: EventTrial) -> None:
     """Subtracting gives back."""
     b, a = (trial.count(part) for part in trial.example.split())
-    _check_same_distribution(trial, (a + b) - b, a, rel=max(1e-7, 100 * trial.example.rel))
+    trial.check_same_fits((a + b) - b, a, rel=max(1e-7, 100 * trial.example.rel))
 
 
 def check_repetition(trial: EventTrial) -> None:
@@ -148,14 +132,13 @@ def check_repetition(trial: EventTrial) -> None:
     if not trial.example.is_full:
         times[::2] = 0
     copies = trial.example.take(np.repeat(np.arange(len(trial.example)), times)).with_weight(None)
-    _check_same_distribution(trial, trial.count(trial.example.with_weight(times.astype(float))), trial.count(copies))
+    trial.check_same_fits(trial.count(trial.example.with_weight(times.astype(float))), trial.count(copies))
 
 
 def check_contributions(trial: EventTrial) -> None:
     """Contributions add up to log_prob."""
-    block, tally = trial.block(), trial.count()
-    for how in trial.possible_estimates(tally):
-        fit = trial.estimate(tally, how)
+    block = trial.block()
+    for how, fit in trial.fits(trial.count()):
         log_prob, parts = fit.log_prob(block), fit.contributions(block)
         assert log_prob.shape == (len(trial.example), trial.example.n_classes), f"log_prob has shape {log_prob.shape}"
         assert parts.shape[:2] == log_prob.shape, f"contributions have shape {parts.shape}"
@@ -165,23 +148,24 @@ def check_contributions(trial: EventTrial) -> None:
 def check_missing_values(trial: EventTrial) -> None:
     """An absent value adds nothing."""
     columns = tuple(np.full(3, None if c.dtype == object else np.nan, c.dtype) for c in trial.example.columns)
-    nothing = trial.block(replace(trial.example, columns=columns))
-    tally = trial.count()
-    for how in trial.possible_estimates(tally):
-        fit = trial.estimate(tally, how)
-        check_close(
-            fit.log_prob(nothing),
-            np.zeros((3, trial.example.n_classes)),
-            f"estimate {how!r}: log_prob of nothing",
-        )
-        assert not fit.contributions(nothing).any(), f"estimate {how!r}: the contributions of nothing are not 0"
+    missing = trial.block(replace(trial.example, columns=columns))
+    zeros = np.zeros((3, trial.example.n_classes))
+    for how, fit in trial.fits(trial.count()):
+        check_close(fit.log_prob(missing), zeros, f"estimate {how!r}: log_prob of nothing")
+        assert not fit.contributions(missing).any(), f"estimate {how!r}: the contributions of nothing are not 0"
 
 
 def check_finite_scores(trial: EventTrial) -> None:
     """Scores are finite, near and far, even where nothing was counted."""
-    far, tally = _far_values(trial), trial.count()
-    for how in set(trial.possible_estimates(tally)) & {"mean", "predictive"}:
-        fit = trial.estimate(tally, how)
+    columns, (low, high, is_integer) = trial.example.columns, _support_ends(trial.event)
+    if columns[0].dtype == object:  # unseen categories and documents
+        columns = tuple(np.full(2, "unseen", object) for _ in columns)
+    else:  # a million times as large as any that were counted
+        ends = [1e6 if np.isinf(high) else high, -1e6 if np.isinf(low) else low + (1.0 if is_integer else 1e-6)]
+        near = [float(np.nan_to_num(np.nanmax(c, initial=0.0))) for c in columns]
+        columns = tuple(np.array([end + (n if abs(end) == 1e6 else 0.0) for end in ends]) for n in near)
+    far = trial.block(replace(trial.example, columns=columns))
+    for how, fit in trial.fits(trial.count(), _SMOOTHED):
         for what, block in {"the rows": trial.block(), "values far away": far}.items():
             assert np.isfinite(fit.log_prob(block)).all(), f"estimate {how!r}: log_prob of {what} is not finite"
         for name, values in fit.parameters().items():
@@ -192,8 +176,7 @@ def check_tally_unchanged(trial: EventTrial) -> None:
     """Estimating leaves the tally as it is."""
     tally = trial.count()
     before = {name: state.copy() for name, state in tally.arrays().items()}
-    for how in trial.possible_estimates(tally):
-        trial.estimate(tally, how)
+    list(trial.fits(tally))
     for name, state in tally.arrays().items():
         check_close(state, before[name], name, rel=0.0)
 
@@ -202,13 +185,12 @@ def check_held_out(trial: EventTrial) -> None:
     """Held-out contributions are those of an estimate without the row."""
     rows = trial.example.take(slice(0, 9))
     tally, block = trial.count(rows), trial.block(rows)
-    chosen = trial.event.freeze_structure(tally)
-    for how in set(trial.possible_estimates(tally)) & {"mean", "predictive"}:
-        found = trial.event.held_out_contributions(tally, None, how, block, rows.y, rows.weight)
-        for i in range(len(rows)):
-            one = rows.take(slice(i, i + 1))
-            fit = chosen.estimate(tally - trial.count(one), how=how)
-            check_close(found[i : i + 1], fit.contributions(trial.block(one)), f"estimate {how!r}: row {i}", 1e-6)
+    event = trial.event.freeze_structure(tally)
+    for how, _ in trial.fits(tally, _SMOOTHED):
+        held_out = trial.event.held_out_contributions(tally, None, how, block, rows.y, rows.weight)
+        for i, row in enumerate(rows.each_row()):
+            fit = event.estimate(tally - trial.count(row), how=how)
+            check_close(held_out[i : i + 1], fit.contributions(trial.block(row)), f"estimate {how!r}: row {i}", 1e-6)
 
 
 def check_sparse_rows(trial: EventTrial) -> None:
@@ -217,75 +199,60 @@ def check_sparse_rows(trial: EventTrial) -> None:
     if not trial.event.accepts_sparse or np.isnan(block).any():
         return
     block = np.where(block < 1.0, 0.0, block)
-    packed = to_sparse(block)
-    tally = trial.tally(packed, trial.example)
-    check_same_state(tally, trial.tally(block, trial.example), trial.example.rel)
-    for how in trial.possible_estimates(tally):
-        fit = trial.estimate(tally, how)
-        check_close(
-            fit.log_prob(packed),
-            fit.log_prob(block),
-            f"estimate {how!r}: log_prob",
-            trial.example.rel,
-        )
-
-
-_COMMON_CHECKS = [  # of any rows
-    check_chunks,
-    check_subtraction,
-    check_repetition,
-    check_contributions,
-    check_missing_values,
-    check_finite_scores,
-    check_tally_unchanged,
-    check_held_out,
-    check_sparse_rows,
-]
+    row, column = np.nonzero(block)
+    starts = np.searchsorted(row, np.arange(len(block) + 1))
+    sparse = Csr(block[row, column], column.astype(np.int32), starts, block.shape[1])
+    tally = trial.tally(sparse, trial.example)
+    checks.check_same_state(tally, trial.tally(block, trial.example), trial.example.rel)
+    for how, fit in trial.fits(tally):
+        check_close(fit.log_prob(sparse), fit.log_prob(block), f"estimate {how!r}: log_prob", trial.example.rel)
 
 
 def check_sampling(trial: EventTrial) -> None:
     """Fitting undoes sampling."""
-    tally, y = trial.count(), np.tile(np.arange(trial.example.n_classes), 4000)
+    y = np.tile(np.arange(trial.example.n_classes), 4000)
+
+    def draw() -> Any:
+        rows = fit.sample(y, np.random.default_rng(7))
+        return Documents.from_column(rows[:, 0].tolist()) if rows.dtype == object else rows
+
     try:
-        fit = trial.estimate(tally, "mle")
-        drawn = _draw_column(fit, y)
+        fit = trial.event.estimate(trial.count(), how="mle")
+        drawn, repeated = draw(), draw()
     except InputError:
         return  # it cannot sample, or has no such estimate
-    assert _equal(drawn, _draw_column(fit, y)), "the same generator drew other rows"
-    again = trial.estimate(trial.tally(drawn, Example((), y, None, trial.example.n_classes)), "mle")
-    own = np.arange(len(y)), y
-    gain = float((again.log_prob(drawn)[own] - fit.log_prob(drawn)[own]).sum())
+    is_same = drawn.objects == repeated.objects if isinstance(drawn, Documents) else (drawn == repeated).all()
+    assert is_same, "the same generator drew other rows"
+    again = trial.event.estimate(trial.tally(drawn, Example((), y, None, trial.example.n_classes)), how="mle")
+    drawn_class = np.arange(len(y)), y
+    gain = float((again.log_prob(drawn)[drawn_class] - fit.log_prob(drawn)[drawn_class]).sum())
     # Twice the gain is chi-squared with as many degrees of freedom as there are parameters (Wilks, 1938).
     most = 20.0 + 2.0 * sum(p.size for p in fit.parameters().values())
-    assert abs(gain) <= most, (
-        f"the fit to {len(y)} sampled rows makes them exp({gain:.3g}) times as likely "
-        "as the distribution that drew them"
-    )
+    times = f"exp({gain:.3g}) times as likely as the distribution that drew them"
+    assert abs(gain) <= most, f"the fit to {len(y)} sampled rows makes them {times}"
 
 
 def check_files(trial: EventTrial) -> None:
     """Saved or pickled, it is the same."""
     event, part, tally = trial.event, trial.part, trial.count()
     if getattr(sys.modules.get(type(event).__module__), type(event).__qualname__, None) is type(event):
-        fit = trial.estimate(tally, "mean")
+        fit = event.estimate(tally, how="mean")
         event, tally, again = pickle.loads(pickle.dumps((event, tally, fit)))
         assert event == trial.event, f"pickled, {trial.event!r} is {event!r}"
         check_close(again.log_prob(trial.block()), fit.log_prob(trial.block()), "pickled, log_prob", rel=0.0)
     if event.name not in EVENTS or EVENTS[event.name] is not type(event):
-        return  # a file keeps none but the package's own
+        return  # a file holds only the package's event models
     from candide import store
 
-    rows = trial.example
+    rows, table = trial.example, trial.table(trial.example)
     weight = np.bincount(rows.y, rows.weight, rows.n_classes).astype(float)
     labels = Labels.from_values(np.arange(rows.n_classes))
     fitted = FittedModel(ModelCounts(Plan(part.columns, (part,)), labels, weight, (tally,), len(rows)))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checked.candide"
         store.save(fitted, path)
-        found = store.load(path)
-    check_close(
-        found.posterior(trial.table(rows)), fitted.posterior(trial.table(rows)), "saved, the posterior", rel=1e-12
-    )
+        loaded = store.load(path)
+    check_close(loaded.posterior(table), fitted.posterior(table), "saved, the posterior", rel=1e-12)
 
 
 def check_mass(trial: EventTrial) -> None:
@@ -293,17 +260,17 @@ def check_mass(trial: EventTrial) -> None:
     if not trial.event.has_density or trial.part.block_kind == "documents":
         return
     values, widths = _support_grid(trial)
-    words, tally = np.eye(len(trial.example.columns)), trial.count()
-    for how in trial.possible_estimates(tally):
-        fit = trial.estimate(tally, how)
+    n_columns = len(trial.example.columns)
+    block = np.full((len(values), n_columns), -1 if values.dtype.kind == "i" else np.nan, values.dtype)
+    block[:, 0] = values  # the other columns are missing
+    for how, fit in trial.fits(trial.count()):
         with np.errstate(divide="ignore", over="ignore"):
-            alone = np.exp(_marginal_log_density(fit, values, words.shape[1])) * widths[:, None]
-            together = (
-                np.exp(fit.log_prob(words)).sum(axis=0) if trial.event.accepts_groups else np.zeros(fit.n_classes)
-            )
-        for c, found in enumerate(alone.sum(axis=0)):  # of a value of the first column, or of one word in a bag
-            near = min(abs(found - 1.0), abs(together[c] - 1.0))
-            assert near <= 1e-3, f"estimate {how!r}, class {c}: the mass is {found:.4g}"
+            masses = (np.exp(fit.log_prob(block)) * widths[:, None]).sum(axis=0)
+            is_bag = trial.event.accepts_groups  # of words: the mass of one word
+            words = np.exp(fit.log_prob(np.eye(n_columns))).sum(axis=0) if is_bag else np.zeros(fit.n_classes)
+        for c, mass in enumerate(masses):
+            is_one = min(abs(mass - 1.0), abs(words[c] - 1.0)) <= 1e-3
+            assert is_one, f"estimate {how!r}, class {c}: the mass is {mass:.4g}"
 
 
 def check_evidence(trial: EventTrial) -> None:
@@ -312,67 +279,34 @@ def check_evidence(trial: EventTrial) -> None:
     if trial.prior is None:
         return
     try:
-        found = trial.event.evidence(trial.count(rows), trial.prior)
+        evidence = trial.event.evidence(trial.count(rows), trial.prior)
     except InputError:
         return  # it has none
-    assert found.shape == (rows.n_classes, 1), f"evidence has shape {found.shape}"
+    assert evidence.shape == (rows.n_classes, 1), f"evidence has shape {evidence.shape}"
     total = 0.0
-    for i in range(len(rows)):
-        one = rows.take(slice(i, i + 1))
+    for i, row in enumerate(rows.each_row()):
         fit = trial.event.estimate(trial.count(rows.take(slice(0, i))), trial.prior, "predictive")
-        total += fit.log_prob(trial.block(one))[0, one.y[0]]
-    check_close(found.sum(), np.array(total), "the sum of evidence", 1e-8, size=1.0)
+        total += fit.log_prob(trial.block(row))[0, row.y[0]]
+    check_close(evidence.sum(), np.array(total), "the sum of evidence", 1e-8, size=1.0)
 
 
+_COMMON_CHECKS = [  # of any rows
+    check_chunks, check_subtraction, check_repetition, check_contributions, check_missing_values, check_finite_scores,
+    check_tally_unchanged, check_held_out, check_sparse_rows,
+]  # fmt: skip
 _FULL_DATA_CHECKS = [check_mass, check_sampling, check_files]  # of rows that determine every estimate
 EVENT_CHECKS = [*_COMMON_CHECKS, *_FULL_DATA_CHECKS, check_evidence]
 
 
-def _check_same_distribution(trial: EventTrial, got: Any, want: Any, rel: float | None = None) -> None:
-    """Two tallies give the same distributions."""
-    block = trial.block()
-    for how in trial.possible_estimates(want):
-        one, other = trial.estimate(got, how), trial.estimate(want, how)
-        check_close(one.log_prob(block), other.log_prob(block), f"estimate {how!r}: log_prob", rel or trial.example.rel)
-
-
-def _draw_column(fit: Distribution, y: NDArray) -> Any:
-    rows = fit.sample(y, np.random.default_rng(7))
-    return Documents.from_column(rows[:, 0].tolist()) if rows.dtype == object else rows
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return a.objects == b.objects if isinstance(a, Documents) else bool((a == b).all())
-
-
-def _far_values(trial: EventTrial) -> Any:
-    """Values a million times as large as any that were counted; of categories and documents others."""
-    columns = trial.example.columns
-    if columns[0].dtype == object:
-        return trial.block(replace(trial.example, columns=tuple(np.full(2, "unseen", object) for _ in columns)))
-    low, high, whole = _support_ends(trial.event)
-    ends = [1e6 if np.isinf(high) else high, -1e6 if np.isinf(low) else low + (1.0 if whole else 1e-6)]
-    near = [float(np.nan_to_num(np.nanmax(c, initial=0.0))) for c in columns]
-    columns = tuple(np.array([end + (n if abs(end) == 1e6 else 0.0) for end in ends]) for n in near)
-    return trial.block(replace(trial.example, columns=columns))
-
-
-def _marginal_log_density(fit: Distribution, values: NDArray, width: int) -> Floats:
-    """(value, class) log-density of values of the first of some columns, the others absent."""
-    block = np.full((len(values), width), -1 if values.dtype.kind == "i" else np.nan, values.dtype)
-    block[:, 0] = values
-    return fit.log_prob(block)
-
-
 def _support_grid(trial: EventTrial) -> tuple[NDArray, Floats]:
-    """Values that a column may have, and how much of the line each stands for."""
+    """Return values that a column may have, and how much of the line each stands for."""
     spec, column = trial.part.spec, trial.example.columns[0]
     if spec.threshold is not None:
         return spec.threshold + np.array([-1.0, 1.0]), np.ones(2)
     if trial.part.block_kind == "codes":
         return np.arange(spec.sizes[0], dtype=np.int32), np.ones(spec.sizes[0])
-    low, high, whole = _support_ends(trial.event)
-    if whole:
+    low, high, is_integer = _support_ends(trial.event)
+    if is_integer:
         x = np.arange(max(low, -_GRID_POINTS), min(high, low + _GRID_POINTS) + 1.0)
         return x, np.ones(len(x))
     u = (np.arange(_GRID_POINTS) + 0.5) / _GRID_POINTS
@@ -390,6 +324,6 @@ def _support_grid(trial: EventTrial) -> tuple[NDArray, Floats]:
 
 
 def _support_ends(event: EventModel) -> tuple[float, float, bool]:
-    """Between what numbers its values lie, and whether they are whole."""
+    """Return the bounds of the event model's values, and whether they are whole numbers."""
     support = event.support or Support()
     return support.low, support.high, support.is_integer

@@ -1,31 +1,23 @@
 """Checks of a tally: a commutative monoid with a partial inverse, independent of how rows are divided and weighted."""
 
 import pickle
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from candide.data.documents import Documents
 from candide.encoding import Encoding
 from candide.errors import InputError, MergeError, NotCountedError
 from candide.kernels import threads
 from candide.tally import TALLIES, Tally, TallySpec
-from candide.testing.checks import (
-    CategoryColumns,
-    CustomColumns,
-    DocumentColumns,
-    Example,
-    NumberColumns,
-    check_same_state,
-    examples,
-    run_checks,
-)
+from candide.testing import checks
+from candide.testing.checks import Example
 
 
 def check_tally(
@@ -55,58 +47,46 @@ def check_tally(
     """
     title, kind = (kind, TALLIES[kind]) if isinstance(kind, str) else (kind.__name__, kind)
     encoding = kind.encoding if encoding is None else encoding
-    values = example_columns(encoding) if draw is None else CustomColumns(draw)
-    width = 1 if encoding.block_kind == "documents" else 3
-    found = examples(values, seed, width)
-    trials = {name: TallyTrial(kind, encoding, frozenset(keep), rows) for name, rows in found.items()}
-    run_checks(TALLY_CHECKS, trials, title)
-
-
-def example_columns(encoding: Encoding) -> Any:
-    """What a column may hold that is encoded so."""
-    if encoding.block_kind == "documents":
-        return DocumentColumns()
-    words = np.array(["ant"], object)
-    try:
-        encoding.learn(words).read(words)
-        return CategoryColumns()
-    except InputError:
-        pass
-    return NumberColumns(low=0.0) if encoding.invalid_mask(np.array([-1.0])).any() else NumberColumns()
+    is_text, words = encoding.block_kind == "documents", np.array(["ant"], object)
+    if draw is None and is_text:
+        draw = checks.draw_documents
+    elif draw is None:
+        try:
+            encoding.learn(words).read(words)
+            draw = checks.draw_categories
+        except InputError:
+            draw = checks.NumberColumns(low=0.0 if encoding.invalid_mask(np.array([-1.0])).any() else -np.inf)
+    examples = checks.make_examples(draw, seed, 1 if is_text else 3)
+    trials = {name: TallyTrial(kind, encoding, frozenset(keep), rows) for name, rows in examples.items()}
+    checks.run_checks(TALLY_CHECKS, trials, title)
 
 
 @dataclass(frozen=True, eq=False)
 class TallyTrial:
-    """A kind of tally on some rows."""
-
     kind: Any
     encoding: Encoding
     keep: frozenset[str]
     rows: Example
 
-    @property
+    @cached_property
     def spec(self) -> TallySpec:
         name = next((name for name in TALLIES if TALLIES[name] is self.kind), self.kind.__name__.lower())
         return TallySpec(name, tuple(self.encoding.learn(column) for column in self.rows.columns), self.keep)
 
     def count(self, rows: Example | None = None, spec: TallySpec | None = None) -> Any:
-        """The tally of some rows, under the encoding that all of them gave."""
-        rows, spec = self.rows if rows is None else rows, self.spec if spec is None else spec
-        block = make_block(rows.columns, spec.encodings)
+        """Return the tally of rows, by default with the encodings of all rows."""
+        rows, spec = self.rows if rows is None else rows, spec or self.spec
+        if spec.encodings[0].block_kind == "documents":
+            block: Any = spec.encodings[0].read(Documents.from_column(rows.columns[0].tolist()))
+        else:
+            block = np.column_stack([e.read(column) for column, e in zip(rows.columns, spec.encodings, strict=True)])
         return self.kind.from_rows(block, rows.y, rows.weight, n_classes=rows.n_classes, spec=spec)
 
     def empty(self) -> Any:
         return self.kind.empty(self.rows.n_classes, self.spec)
 
-    def check_same(self, got: Any, want: Any, whole: Any = None) -> None:
-        check_same_state(got, want, self.rows.rel, whole)
-
-
-def make_block(columns: Sequence[NDArray], encodings: Sequence[Encoding]) -> Any:
-    """Columns as one block."""
-    if encodings[0].block_kind == "documents":
-        return encodings[0].read(Documents.from_column(columns[0].tolist()))
-    return np.column_stack([encoding.read(column) for column, encoding in zip(columns, encodings, strict=True)])
+    def check_same(self, got: Any, expected: Any, whole: Any = None) -> None:
+        checks.check_same_state(got, expected, self.rows.rel, whole)
 
 
 def check_identity(trial: TallyTrial) -> None:
@@ -119,8 +99,8 @@ def check_identity(trial: TallyTrial) -> None:
 
 def check_addition(trial: TallyTrial) -> None:
     """Addition commutes and associates, and chunks in any order add up to the whole."""
-    edges = [0, len(trial.rows) // 4, len(trial.rows) // 4, len(trial.rows) // 2, len(trial.rows)]
-    parts = [trial.count(trial.rows.take(slice(a, b))) for a, b in pairwise(edges)]
+    n = len(trial.rows)
+    parts = [trial.count(trial.rows.take(slice(a, b))) for a, b in pairwise([0, n // 4, n // 4, n // 2, n])]
     a, b, c, d = parts
     trial.check_same(c + d, d + c)
     trial.check_same((a + c) + d, a + (c + d))
@@ -133,22 +113,18 @@ def check_subtraction(trial: TallyTrial) -> None:
     a, b = (trial.count(part) for part in trial.rows.split())
     trial.check_same((a + b) - b, a, whole=a + b)
     trial.check_same((a + b) - (a + b), trial.empty())
-    left = a + b
-    for i in np.random.default_rng(0).permutation(len(trial.rows)).tolist():
-        left = left - trial.count(trial.rows.take(slice(i, i + 1)))
+    left, rows = a + b, trial.rows.each_row()
+    for i in np.random.default_rng(0).permutation(len(rows)).tolist():
+        left = left - trial.count(rows[i])
     trial.check_same(left, trial.empty(), whole=a + b)
 
 
 def check_removal_error(trial: TallyTrial) -> None:
     """Removing what was never counted is an error."""
     tally = trial.count()
-    if not _has_weight(tally):
-        return
-    try:
-        left = tally - (tally + tally)
-    except NotCountedError:
-        return
-    raise AssertionError(f"more was removed than was counted, and {left} is left")
+    if any(s.dtype.kind == "f" and s.any() for s in tally.arrays().values()):
+        with suppress(NotCountedError):
+            raise AssertionError(f"more was removed than was counted, and {tally - (tally + tally)} is left")
 
 
 def check_weights(trial: TallyTrial) -> None:
@@ -170,8 +146,8 @@ def check_scaling(trial: TallyTrial) -> None:
 
 def check_pooling(trial: TallyTrial) -> None:
     """Pooling is counting all rows as one class."""
-    one = replace(trial.rows, y=np.zeros_like(trial.rows.y), n_classes=1)
-    trial.check_same(trial.count().pool(), trial.count(one))
+    pooled = replace(trial.rows, y=np.zeros_like(trial.rows.y), n_classes=1)
+    trial.check_same(trial.count().pool(), trial.count(pooled))
 
 
 def check_label_union(trial: TallyTrial) -> None:
@@ -184,35 +160,35 @@ def check_label_union(trial: TallyTrial) -> None:
 
 def check_level_union(trial: TallyTrial) -> None:
     """Moving levels follows a union of encodings."""
-    one, other = trial.rows.split()
-    mine, theirs = (tuple(trial.encoding.learn(c) for c in rows.columns) for rows in (one, other))
+    rows, other = trial.rows.split()
+    encodings, others = (tuple(trial.encoding.learn(c) for c in part.columns) for part in (rows, other))
     try:
-        united = [a.union(b) for a, b in zip(mine, theirs, strict=True)]
+        united, moves = zip(*(a.union(b)[:2] for a, b in zip(encodings, others, strict=True)), strict=True)
     except MergeError:
         return  # these do not unite
-    spec = replace(trial.spec, encodings=mine)
-    both = replace(trial.spec, encodings=tuple(u[0] for u in united))
     same_classes = np.arange(trial.rows.n_classes, dtype=np.intp)
-    moved = trial.count(one, spec).remap(same_classes, trial.rows.n_classes, [u[1] for u in united])
-    trial.check_same(moved, trial.count(one, both))
+    tally = trial.count(rows, replace(trial.spec, encodings=encodings))
+    moved = tally.remap(same_classes, trial.rows.n_classes, list(moves))
+    trial.check_same(moved, trial.count(rows, replace(trial.spec, encodings=united)))
 
 
 def check_column_subset(trial: TallyTrial) -> None:
     """Some of the columns are counted as they are by themselves."""
-    complete = ~np.any([_is_missing(column) for column in trial.rows.columns], axis=0)  # some kinds count no others
-    rows, some = trial.rows.take(complete), np.array([2, 0])[: len(trial.rows.columns)] % len(trial.rows.columns)
-    spec = replace(trial.spec, encodings=tuple(trial.spec.encodings[j] for j in some))
-    chosen = replace(rows, columns=tuple(rows.columns[j] for j in some))
-    trial.check_same(trial.count(rows).select_features(some), trial.count(chosen, spec))
+    missing = [[x is None for x in c] if c.dtype == object else np.isnan(c) for c in trial.rows.columns]
+    rows = trial.rows.take(~np.any(np.array(missing, bool), axis=0))  # some kinds count complete rows only
+    chosen = np.array([2, 0])[: len(rows.columns)] % len(rows.columns)
+    spec = replace(trial.spec, encodings=tuple(trial.spec.encodings[j] for j in chosen))
+    subset = replace(rows, columns=tuple(rows.columns[j] for j in chosen))
+    trial.check_same(trial.count(rows).select_features(chosen), trial.count(subset, spec))
 
 
 def check_state(trial: TallyTrial) -> None:
     """Arrays hold the whole state, and it can be pickled."""
     tally = trial.count()
-    again = type(tally).from_arrays({name: a.copy() for name, a in tally.arrays().items()}, trial.spec)
-    trial.check_same(again, tally)
-    trial.check_same(again + tally, tally + tally)
-    trial.check_same(pickle.loads(pickle.dumps(tally.arrays())) and again, tally)
+    for state in (tally.arrays(), pickle.loads(pickle.dumps(tally.arrays()))):
+        again = type(tally).from_arrays({name: a.copy() for name, a in state.items()}, trial.spec)
+        trial.check_same(again, tally)
+        trial.check_same(again + tally, tally + tally)
 
 
 def check_immutability(trial: TallyTrial) -> None:
@@ -220,9 +196,9 @@ def check_immutability(trial: TallyTrial) -> None:
     a, b = (trial.count(part) for part in trial.rows.split())
     before = [{name: s.copy() for name, s in t.arrays().items()} for t in (a, b)]
     _ = (a + b) - b, a.scale(0.5), a.pool()
-    for tally, kept in zip((a, b), before, strict=True):
+    for tally, copies in zip((a, b), before, strict=True):
         for name, s in tally.arrays().items():
-            assert np.array_equal(s, kept[name]), f"{name} was changed"
+            assert np.array_equal(s, copies[name]), f"{name} was changed"
 
 
 def check_threads(trial: TallyTrial) -> None:
@@ -234,35 +210,14 @@ def check_threads(trial: TallyTrial) -> None:
 
 def check_shape_error(trial: TallyTrial) -> None:
     """Tallies of other numbers of classes do not add."""
-    other = trial.kind.empty(trial.rows.n_classes + 1, trial.spec)
-    try:
-        trial.count() + other
-    except MergeError:
-        return
-    raise AssertionError(f"{trial.rows.n_classes} and {trial.rows.n_classes + 1} classes were added")
+    k = trial.rows.n_classes
+    with suppress(MergeError):
+        trial.count() + trial.kind.empty(k + 1, trial.spec)
+        raise AssertionError(f"{k} and {k + 1} classes were added")
 
 
 TALLY_CHECKS = [
-    check_identity,
-    check_addition,
-    check_subtraction,
-    check_removal_error,
-    check_weights,
-    check_scaling,
-    check_pooling,
-    check_label_union,
-    check_level_union,
-    check_column_subset,
-    check_state,
-    check_immutability,
-    check_threads,
-    check_shape_error,
-]
-
-
-def _is_missing(column: NDArray) -> NDArray:
-    return np.array([x is None for x in column], bool) if column.dtype == object else np.isnan(column)
-
-
-def _has_weight(tally: Any) -> bool:
-    return any(s.dtype.kind == "f" and s.any() for s in tally.arrays().values())
+    check_identity, check_addition, check_subtraction, check_removal_error, check_weights, check_scaling,
+    check_pooling, check_label_union, check_level_union, check_column_subset, check_state, check_immutability,
+    check_threads, check_shape_error,
+]  # fmt: skip

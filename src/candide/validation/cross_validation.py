@@ -1,16 +1,16 @@
-"""Cross-validation that equals refitting, without refitting: count the folds apart in one pass, score in another.
+"""Cross-validation that equals refitting, without refitting; and the comparison of settings on the same folds.
 
-Rows are assigned to folds class by class. The training counts of a fold are the sum of the others, without the classes
-and levels that only the fold itself has: its model is the one fitted to its training rows, up to rounding. Column types
-and encodings are learned once, from the whole source and without labels.
+Rows are assigned to folds class by class, counted fold by fold in one pass, and scored in another. The training counts
+of a fold are the sum of the others, without the classes and levels that only the fold itself has: its model is the one
+fitted to its training rows, up to rounding. Column types and encodings are learned once, without labels.
 
->>> rows = {"size": [float(i % 10) for i in range(200)], "kind": ["a" if i % 10 < 5 else "b" for i in range(200)]}
->>> cross_validate(rows, "kind", folds=10).total.accuracy
-1.0
+Differences of settings are paired by fold. Folds share most of their training rows, so the variance of the mean
+difference is corrected to (1 / folds + 1 / (folds - 1)) times that of the folds (Nadeau and Bengio, 2003). Intervals
+are Student's, corrected for the number of settings that are compared with the first (Bonferroni).
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import chain
@@ -33,27 +33,33 @@ from candide.engines.base import (
     open_source,
 )
 from candide.engines.batches import split_batches
-from candide.engines.counting import check_classes, count_source
+from candide.engines.counting import check_classes, count_source, prepare_source, reading_record
 from candide.engines.draw_sample import draw_sample, learn_grids
-from candide.engines.planning import prepare_source, reading_record
 from candide.engines.reading import ReadOptions
 from candide.engines.scoring import TrueClasses
 from candide.errors import InputError, unknown_name_error
 from candide.kernels import threads
-from candide.metrics.bootstrap import N_DRAWS, resampled_intervals
-from candide.metrics.formulas import headline_titles, metric_title
-from candide.metrics.scores import Scores, fold_statistics
+from candide.metrics.formulas import METRICS, N_DRAWS, Floats, resampled_intervals
+from candide.metrics.scores import LOWER_IS_BETTER, Scores, fold_statistics, headline_titles, metric_title
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import plan_columns
-from candide.model.policy import DecisionRule, Policy, PolicyLike, make_policy
+from candide.model.policy import DecisionRule, PolicyLike, make_policy
 from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
-from candide.validation.copy_folds import keep_copies_together
-from candide.validation.fold_models import FoldModel, part_places, score_by_fold, select_counts, unite_plans
+from candide.validation.folds import (
+    FoldModel,
+    keep_copies_together,
+    part_places,
+    score_by_fold,
+    select_counts,
+    unite_plans,
+)
 from candide.validation.held_out import FitResult
 from candide.weighted.fit import estimator_record, fit_weighted, refuse_naive_settings
 from candide.weighted.selection import LearnedEncodings, plan_column_terms, select_terms
+
+CONFIDENCE_LEVEL = 0.95  # of all intervals of a metric together
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,11 @@ def cross_validate(
     together: rows that agree in the label and in all columns of the model but those ``ignored``, more often than chance
     explains. ``policy`` decides the class of every row, and is that of the model of all rows.
     """
-    decision_policy = _check_policy(policy)
+    decision_policy = make_policy(policy)
+    if decision_policy is not None and decision_policy.class_prior is not None:
+        problem = "class_prior: cross-validation has the class proportions of its own rows"
+        remedy = "evaluate a model on other rows, or pass the class prior as a setting of the model"
+        raise InputError(problem, value=decision_policy.class_prior, remedy=remedy)
     if folds < 2:
         raise InputError(f"folds: {folds}; cross-validation needs at least 2", value=folds)
     settings = settings or default_settings(model)
@@ -167,15 +177,6 @@ class _FoldFits(NamedTuple):
     models: list[FoldModel]
 
 
-def _check_policy(policy: PolicyLike) -> Policy | None:
-    decision_policy = make_policy(policy)
-    if decision_policy is not None and decision_policy.class_prior is not None:
-        problem = "class_prior: cross-validation has the class proportions of its own rows"
-        remedy = "evaluate a model on other rows, or pass the class prior as a setting of the model"
-        raise InputError(problem, value=decision_policy.class_prior, remedy=remedy)
-    return decision_policy
-
-
 def _count_folds(
     rows: LabelledSource, prepared: PreparedSource, settings: Settings, watch: Watch
 ) -> tuple[CountResult, ModelCounts]:
@@ -198,14 +199,13 @@ def _fit_weighted_folds(
     rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch
 ) -> _FoldFits:
     """Models of all folds but one, counted in one pass: each has the terms and weights that its own rows select."""
-    with watch(rows.source, "looking"):
+    with watch(rows.source, "sampling"):
         sample = draw_sample(rows, prepared, rows=settings.sample_rows, seed=settings.random_state)
     encodings = LearnedEncodings.from_sample(sample.pool_rows(), settings.events, prepared.columns)
     samples = [sample.take(np.flatnonzero(sample.fold != fold)) for fold in range(rows.n_folds)] + [sample]
     samples = [train.with_seen_labels().pool_rows() for train in samples]
-    selected = [
-        select_terms(train, settings=settings.model, terms=settings.terms, encodings=encodings) for train in samples
-    ]
+    select = partial(select_terms, settings=settings.model, terms=settings.terms, encodings=encodings)
+    selected = [select(train) for train in samples]
     united = unite_plans([plan for plan, _ in selected])
     counted, whole = _count_folds(rows, replace(prepared, plan=united), settings.model, watch)
     each = zip(chain(_sums_without_fold(counted.fold_counts), [whole]), samples, selected, strict=True)
@@ -243,26 +243,21 @@ def _make_folds(source: Source, target: str, fold_by: str | None, n: int, seed: 
 
 
 def _sums_without_fold(parts: list[ModelCounts]) -> Iterator[ModelCounts]:
-    """For every fold the sum of the other folds."""
-    for fold in range(len(parts)):
-        yield reduce(add, parts[:fold] + parts[fold + 1 :])
+    return (reduce(add, parts[:fold] + parts[fold + 1 :]) for fold in range(len(parts)))
 
 
 def _rare_class_notes(target: str, folds: Sequence[ModelCounts]) -> list[Note]:
     """A note on classes that occur in some folds only."""
-    n_folds = Counter(
-        label for fold in folds for label, w in zip(fold.labels.values, fold.class_weight, strict=True) if w
-    )
+    seen = (label for fold in folds for label, w in zip(fold.labels.values, fold.class_weight, strict=True) if w)
+    n_folds = Counter(seen)
     rare = sorted((label for label, n in n_folds.items() if n < len(folds)), key=lambda label: n_folds[label])
     if not rare:
         return []
     if len(rare) == 1:
-        problem = (
-            f"class {rare[0]!r} has {formatting.format_count(n_folds[rare[0]])}, fewer than the {len(folds)} folds"
-        )
+        problem = f"class {rare[0]!r} has {formatting.format_count(n_folds[rare[0]])}, fewer than the"
     else:
-        problem = f"classes {formatting.format_list(rare, 3)} have fewer rows than the {len(folds)} folds"
-    text = f"{problem}: scores of so few rows are due to chance"
+        problem = f"classes {formatting.format_list(rare, 3)} have fewer rows than the"
+    text = f"{problem} {len(folds)} folds: scores of so few rows are due to chance"
     return [Note("class-rare", text, target, "leave such rows out, or merge the class with another")]
 
 
@@ -283,9 +278,87 @@ def _score_folds(
                 out.append((f, Scores.from_log_posterior(log_posterior, truth.codes[places], weight, rule)))
         return out
 
-    scores: list[Scores | None] = [None] * len(models)
+    scores = dict[int, Scores]()
     for parts in threads.map_ahead(score, split_batches(scan.batches, len(whole.labels))):
         for f, part in parts:
-            total = scores[f]
-            scores[f] = part if total is None else total + part
-    return [total for total in scores if total is not None]
+            scores[f] = scores[f] + part if f in scores else part
+    return [scores[f] for f in sorted(scores)]
+
+
+# Comparison of settings
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """By how much a metric of one setting lies above that of the first, on the same rows."""
+
+    name: str
+    metric: str
+    mean: float  # over folds
+    low: float
+    high: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def is_better(self) -> bool:
+        return self.mean < 0 if self.metric in LOWER_IS_BETTER else self.mean > 0
+
+
+@dataclass(frozen=True)
+class SettingsComparison:
+    """The cross-validations of settings by name, on the same folds."""
+
+    validations: Mapping[str, Validation]
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.validations)
+
+    @cached_property
+    def totals(self) -> dict[str, Scores]:
+        """The scores of each on all rows."""
+        return {name: validation.total for name, validation in self.validations.items()}
+
+    @cached_property
+    def differences(self) -> list[MetricDifference]:
+        """Every metric of every setting against the first."""
+        first, *others = self.names
+        level = 1 - (1 - CONFIDENCE_LEVEL) / max(len(others), 1)
+
+        def fold_values(name: str, metric: str) -> Floats:
+            return np.array([getattr(fold, metric) for fold in self.validations[name].folds])
+
+        pairs = [(name, metric) for name in others for metric in METRICS]
+        values = [fold_values(name, metric) - fold_values(first, metric) for name, metric in pairs]
+        return [MetricDifference(*pair, *paired_interval(v, level)) for pair, v in zip(pairs, values, strict=True)]
+
+
+def paired_interval(differences: Floats, level: float = CONFIDENCE_LEVEL) -> tuple[float, float, float]:
+    """The mean of the differences of folds, and its interval; NaN for fewer than two folds."""
+    from scipy.stats import t
+
+    finite = differences[~np.isnan(differences)]
+    n, mean = len(finite), float(finite.mean()) if len(finite) else float("nan")
+    if n < 2:
+        return mean, float("nan"), float("nan")
+    error = float(np.sqrt((1 / n + 1 / (n - 1)) * finite.var(ddof=1)))
+    half_width = float(t.ppf((1 + level) / 2, n - 1)) * error
+    return mean, mean - half_width, mean + half_width
+
+
+def compare_settings(
+    data: Any, target: str, variants: Mapping[str, Mapping[str, Any]], **shared: Any
+) -> SettingsComparison:
+    """Cross-validate settings, keywords of ``cross_validate`` by name, on the same folds; ``shared`` are for all."""
+    if len(variants) < 2:
+        remedy = "pass at least two, such as --model naive --model bayes"
+        raise InputError(f"{len(variants)} setting to compare", value=list(variants), remedy=remedy)
+    if isinstance(data, str) and data == "-":
+        raise InputError("standard input can be read once only", value=data, remedy="write it to a file first")
+    ignored = sorted({name for variant in variants.values() for name in variant.get("drop", ())})
+    each = {name: cross_validate(data, target, ignored=ignored, **shared, **own) for name, own in variants.items()}
+    return SettingsComparison(each)

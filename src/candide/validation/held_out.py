@@ -8,15 +8,6 @@ Where the sample is a part of many rows that are all counted, a model of the sam
 the one it stands for, and rare classes next to none. Then the counts of a fold are those of all rows less those of the
 fold; terms and bins are those of all rows, and only weights are learned again. Such a sample may hold more rows of rare
 classes than their proportion; row weights correct for that.
-
->>> from candide.data.labels import Labels
->>> from candide.data.table import Table
->>> from candide.demo import garden_rows
->>> plants, herbs = garden_rows(300, seed=0)
->>> labels = Labels.from_values(herbs)
->>> found = score_held_out(Sample.from_table(Table.from_data(plants), labels.encode(herbs), labels))
->>> found.scores.n, found.scores.accuracy > 0.9, found.class_prior_scores.accuracy < 0.5
-(300.0, True, True)
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +19,10 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Codes, Floats
 from candide.data.column_types import ColumnSchema, infer_columns
-from candide.data.limits import LIMITS
+from candide.data.equal_rows import DistinctRows
 from candide.data.notes import Note
-from candide.data.repeated_rows import DistinctRows
-from candide.data.sample import Sample
-from candide.data.sampling import assign_folds
+from candide.data.sample import Sample, assign_folds
+from candide.data.table import LIMITS
 from candide.errors import InputError
 from candide.metrics.scores import Scores, score_class_prior
 from candide.model.calibration import CALIBRATION_METHODS
@@ -67,7 +57,6 @@ class HeldOutScores:
 
     @cached_property
     def naive_scores(self) -> Scores:
-        """The scores of naive Bayes on the same rows."""
         return Scores.from_log_posterior(self.naive_log_posterior, self.sample.y, self.sample.weight)
 
     @cached_property
@@ -103,7 +92,6 @@ class FitResult:
 
     @property
     def note_texts(self) -> list[str]:
-        """The notes as sentences."""
         return [str(note) for note in self.notes]
 
 
@@ -130,12 +118,9 @@ def score_held_out(
     if counts is not None and can_subtract_folds(sample, distinct, counts, settings.model):
         sample = replace(sample, fold=assign_folds(sample.y, folds, distinct.order[distinct.group]))
         proportions = counts.class_weight / counts.class_weight.sum()
-        posteriors = _score_folds(
-            sample,
-            folds,
-            partial(_fit_by_subtraction, counts=counts, settings=settings, proportions=proportions),
-            partial(_fit_naive, plan=naive_plan, proportions=proportions),
-        )
+        fit = partial(_fit_by_subtraction, counts=counts, settings=settings, proportions=proportions)
+        fit_naive = partial(_fit_naive, plan=naive_plan, proportions=proportions)
+        posteriors = _score_folds(sample, folds, fit, fit_naive)
         sample = replace(sample, weight=_proportion_weights(sample, proportions))
     else:
         pooled = sample.pool_distinct(distinct)
@@ -146,8 +131,7 @@ def score_held_out(
         fit = partial(_fit_again, plan=plan, encodings=encodings, settings=settings)
         posteriors = _score_folds(sample, folds, fit, partial(_fit_naive, plan=naive_plan))
         sample = replace(sample, n_pooled=n_rows)
-    n_source_rows = n_rows if counts is None else counts.n_rows
-    return HeldOutScores(sample, posteriors[0], posteriors[1], n_source_rows)
+    return HeldOutScores(sample, posteriors[0], posteriors[1], n_rows if counts is None else counts.n_rows)
 
 
 def _score_folds(
@@ -179,7 +163,6 @@ def expand_classes(log_posterior: Floats, counts: ModelCounts, classes: Codes, n
 def _fit_again(
     train: Sample, test: Sample, *, plan: Plan | None, encodings: LearnedEncodings, settings: WeightedSettings
 ) -> FittedModel:
-    """A model of the other folds alone."""
     train = train.with_seen_labels()
     return fit_weighted(train, partial(count_sample, train), plan=plan, encodings=encodings, settings=settings)
 
@@ -187,7 +170,6 @@ def _fit_again(
 def _fit_by_subtraction(
     train: Sample, test: Sample, *, counts: ModelCounts, settings: WeightedSettings, proportions: Floats
 ) -> FittedModel:
-    """A model of all rows but those of a fold."""
 
     def count(plan: Plan) -> ModelCounts:
         return counts - count_sample(test.with_seen_labels(), plan).match_labels(counts)

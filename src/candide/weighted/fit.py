@@ -1,46 +1,33 @@
 """Fit the weighted model: one path behind ``candide.fit``, ``BayesClassifier.fit``, folds, held-out rows and ``like``.
 
 They differ in the rows that weights are learned from (``sample``) and in how terms are counted (``count``). From the
-public function to the optimiser there are five calls, and one more where terms are selected::
+public function to the optimiser there are five calls::
 
     candide.fit -> fit_model -> fit_weighted -> learn_term_weights -> learn_non_text_weights -> optimizer.learn_weights
-    candide.fit -> fit_model -> fit_weighted -> select_terms -> TermSelector.learn_weights
-        -> learn_non_text_weights -> ...
+    candide.fit -> fit_model -> fit_weighted -> select_terms -> learn_non_text_weights -> optimizer.learn_weights
 
->>> rng = np.random.default_rng(0)
->>> a, b = rng.integers(0, 2, (2, 400))
->>> columns = {"a": np.array(["no", "yes"])[a], "b": np.array(["low", "high"])[b], "c": rng.normal(size=400)}
->>> rows = Sample.from_table(Table.from_data(columns), a ^ b, Labels((0, 1)))
->>> fitted = fit_weighted(rows, partial(count_sample, rows))
->>> bool((fitted.classify(columns) == a ^ b).all()), fitted.term_weights.n_learned_rows
-(True, 400)
+The weights of a model can be learned again without counting again (``reweight_model``).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from functools import partial
 
 import numpy as np
 
 from candide import formatting
 from candide.data.blocks import Codes, Floats
 from candide.data.column_types import ColumnSchema, infer_columns
-from candide.data.labels import Labels
 from candide.data.notes import Note
 from candide.data.sample import Sample
-from candide.data.table import Table
 from candide.engines import arrays
-from candide.errors import InputError
+from candide.errors import InputError, NotCountedError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import EstimatorRecord, FittedModel
+from candide.model.model import TermWeights
 from candide.model.plan import Plan
 from candide.model.settings import Settings, WeightedSettings
-from candide.model.term_weights import TermWeights
-from candide.weighted.learning import learn_term_weights
+from candide.weighted.learning import FurtherRows, TrainingRows, learn_term_weights
 from candide.weighted.selection import LearnedEncodings, select_terms
-from candide.weighted.training_rows import FurtherRows, TrainingRows
-
-__all__ = ["Labels", "Table", "count_sample", "fit_weighted", "partial"]
 
 
 def fit_weighted(
@@ -118,11 +105,7 @@ def count_sample(sample: Sample, plan: Plan) -> ModelCounts:
 
 
 def small_weight_notes(weight: Floats | None) -> list[Note]:
-    """A note where row weights are below 1 on average: the model then counts fewer rows than the table has.
-
-    >>> small_weight_notes(np.array([0.5, 0.1]))[0].text
-    'row weights have a mean of 0.3, and each is the number of rows that a row stands for: 2 rows count as 0.6'
-    """
+    """A note where row weights are below 1 on average: the model then counts fewer rows than the table has."""
     positive = None if weight is None else weight[weight > 0]
     if positive is None or not len(positive) or positive.mean() >= 1.0:
         return []
@@ -150,3 +133,54 @@ def estimator_record(settings: WeightedSettings, plan: Plan) -> EstimatorRecord:
     own = [field for field in fields(settings) if field.name not in ("model", "events")]
     params |= {f.name: getattr(settings, f.name) for f in own if getattr(settings, f.name) != f.default}
     return EstimatorRecord("BayesClassifier", params, len(plan.columns))
+
+
+# Learning weights again
+
+
+def reweight_model(fitted: FittedModel, sample: Sample, *, new: bool = False, is_counted: bool = False) -> FittedModel:
+    """The model with weights learned again from a sample, against the counts that it has now.
+
+    A model keeps counts, not rows: unless its rows ``is_counted``, those that cannot have been counted are refused.
+    """
+    check_weighted(fitted)
+    for label in sample.labels.values:
+        if fitted.labels.find_code(label) is None:
+            remedy = "count its rows first, by update or partial_fit"
+            raise NotCountedError(f"class {label!r} was never counted", value=label, remedy=remedy)
+    sample, counts = sample.with_labels(fitted.labels), fitted.counts
+    if new:  # nothing to leave the rows out of
+        assert fitted.term_weights is not None
+        rows, counts = sample.with_seen_labels().pool_rows(), fitted.term_weights.effective_counts(counts)
+        training_rows = TrainingRows.from_sample(rows.with_labels(fitted.labels), counts.plan)
+        weights = learn_term_weights(counts, fitted.settings, training_rows, is_counted=False, until_converged=True)
+        n = min(weights.n_learned_rows, 1) * rows.n_rows
+        weights = replace(weights, n_learned_rows=n, n_uncounted_rows=n, copies=fitted.term_weights.copies)
+        return replace(fitted, term_weights=weights)
+    if not is_counted:
+        part = count_sample(sample.with_seen_labels(), counts.plan)
+        try:
+            _ = counts - part.match_labels(counts)
+        except NotCountedError as error:
+            error.remedy = (
+                "pass rows that the model has counted, with the same weights, "
+                "or pass rows_are_new=True (--rows-are-new) where it has counted none of them"
+            )
+            raise
+    settings = WeightedSettings(fitted.settings, sample_rows=max(1, len(sample)))
+    again = fit_weighted(sample.with_seen_labels(), lambda _: counts, plan=counts.plan, settings=settings)
+    return replace(fitted, term_weights=again.term_weights)
+
+
+def stale_notes(fitted: FittedModel) -> list[Note]:
+    """A note where rows were forgotten, or have doubled, since the weights were learned."""
+    if fitted.term_weights is None or not fitted.has_counts or not fitted.term_weights.is_stale(fitted.counts.n_rows):
+        return []
+    text = f"the model has {fitted.term_weights.training_summary(fitted.counts.n_rows)}"
+    return [Note("weights", text, remedy="learn them again from rows that it has counted: candide reweight MODEL DATA")]
+
+
+def check_weighted(fitted: FittedModel) -> None:
+    if fitted.term_weights is None and fitted.has_counts:
+        raise InputError("this model has no weights: each of its columns counts once", remedy="fit a BayesClassifier")
+    fitted.counts  # noqa: B018  raises where there are no counts

@@ -1,7 +1,7 @@
 """Learn the weights of terms: leave-one-out contributions of the rows, token weights, term weights, shrinkage.
 
-Of many noise columns the best looks good by chance, and so does the best of many pairs: its weight would be nearly that
-of a real one. All weights and intercepts are therefore multiplied at last by one factor,
+The best of many noise columns looks good by chance, and so does the best of many pairs: its weight would be nearly that
+of a real one. All weights and intercepts are therefore finally multiplied by one factor,
 
     g^2 / (g^2 + c^2)        c = 2 log(m)
 
@@ -10,38 +10,96 @@ of a known term of noise is chi-square with one degree of freedom, and the large
 slope of a term that is learned from the same rows has twice the variance (see :mod:`candide.weighted.optimizer`), so
 the best of m terms of noise gains about 2 log(m). There the factor is 1/2. Beyond, it approaches 1 with the square of
 the ratio, so that scores with a clear gain hardly change.
-
->>> [round(shrinkage_factor(gain, 20), 2) for gain in (0.0, 6.0, 12.0, 60.0)]
-[0.0, 0.5, 0.8, 0.99]
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.blocks import Block, Codes, Floats
+from candide.data.blocks import Block, Codes, Floats, slice_rows
+from candide.data.sample import Sample
 from candide.distributions.token_weights import TokenWeights
 from candide.model.counts import ModelCounts
-from candide.model.model import class_log_prior, prior_for
-from candide.model.plan import Plan, PlanPart
+from candide.model.model import TermWeights, class_log_prior, prior_for
+from candide.model.plan import Plan, PlanPart, term_groups
 from candide.model.settings import Settings
-from candide.model.term_weights import TermWeights, term_groups
 from candide.weighted import optimizer
-from candide.weighted.score_test import score_test
-from candide.weighted.terms.base import JointTerm
-from candide.weighted.training_rows import FurtherRows, TrainingRows
+from candide.weighted.terms.base import JointTerm, score_test
 
 if TYPE_CHECKING:  # read for text columns only
-    from candide.weighted.text.leave_one_out import HeldOutTokens
+    from candide.weighted.held_out_tokens import HeldOutTokens
 
 # A term that predicts left-out rows significantly worse than the class prior gets weight 0.
 _MIN_JOINT_Z = -2.33  # of a joint term: by chance 1 in 100
 _MIN_COLUMN_Z = -5.0  # of a column: its classes are more equal than chance makes them, as in a balanced design
 _OVERDISPERSION = 2.0  # variance of the slope of a term learned from noise, over its curvature
+_CHUNK_ROWS = 1 << 12  # rows whose summed contributions are computed together
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows as blocks of a plan. Equal rows may be pooled: then a weight is not what leaving the row out takes away."""
+
+    blocks: Sequence[Block]
+    y: Codes
+    weight: Floats | None = None  # (row,) its frequency
+    left_out_weight: Floats | None = None  # (row,) what leaving it out takes from the counts; None: its weight
+    fold: Codes | None = None  # (row,) the fold whose rows do not choose the bins that it is scored by
+
+    @classmethod
+    def from_sample(cls, sample: Sample, plan: Plan) -> "TrainingRows":
+        blocks = plan.blocks(sample.table)
+        return cls(blocks, sample.y, sample.weight, sample.left_out_weight, sample.bin_fold)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def removed_weight(self) -> Floats | None:
+        """(row,) what leaving it out takes from the counts; None where that is 1."""
+        return self.weight if self.left_out_weight is None else self.left_out_weight
+
+    def learning_weight(self, class_weight: Floats) -> Floats | None:
+        """(row,) its frequency while weights are learned: 0 where most rows are the only one of their class.
+
+        Such a row, left out, is of an unknown class: weights learned from it would only avoid its own class.
+        """
+        removed = np.ones(len(self)) if self.removed_weight is None else self.removed_weight
+        alone = class_weight[self.y] < 1.5 * removed
+        if alone.mean() < 0.5:
+            return self.weight
+        return np.where(alone, 0.0, 1.0 if self.weight is None else self.weight)
+
+    def take(self, rows: slice) -> "TrainingRows":
+        columns = self.y, self.weight, self.left_out_weight, self.fold
+        y, *others = (None if column is None else column[rows] for column in columns)
+        return TrainingRows([slice_rows(block, rows) for block in self.blocks], y, *others)  # type: ignore[arg-type]
+
+
+@dataclass(eq=False)
+class FurtherRows:
+    """Rows that the very many token weights are learned from, and which of them all other weights are learned from."""
+
+    rows: TrainingRows
+    term_rows: Codes
+    offset: Floats | float = 0.0  # (row, class) the contributions of terms other than tokens
+
+    def score_terms(self, counts: ModelCounts, settings: Settings, weight: Sequence[Floats]) -> None:
+        """Sum the contributions of the other terms with these weights, each row left out, a few rows at a time."""
+        self.offset, k = np.zeros((len(self.rows), len(counts.labels))), len(counts.labels)
+        for i, (part, tally, own) in enumerate(zip(counts.plan.parts, counts.tallies, weight, strict=True)):
+            if part.event.weights_tokens or not own.any():
+                continue
+            prior, rows = prior_for(part.event, settings.param_priors), replace(self.rows, blocks=[self.rows.blocks[i]])
+            for start in range(0, len(rows), _CHUNK_ROWS):
+                chunk = rows.take(slice(start, min(start + _CHUNK_ROWS, len(rows))))
+                buffer = optimizer.allocate_contributions(len(chunk), k, len(own))
+                terms = _held_out_contributions(part, tally, prior, chunk.blocks[0], chunk, buffer)
+                self.offset[start : start + len(chunk)] += optimizer.center_contributions(terms) @ own
 
 
 def learn_term_weights(
@@ -62,21 +120,16 @@ def learn_term_weights(
     """
     if not has_several_classes(rows.y):
         return unit_term_weights(counts)
-    if is_counted:
-        contributions = training_contributions(counts, settings, rows)
-    else:
-        contributions = uncounted_contributions(counts, settings, rows.blocks)
+    contributions = row_contributions(counts, settings, rows, is_counted=is_counted)
     text_rows = rows if further_rows is None else further_rows.rows
     known = start if further_rows is None else None  # with further rows the text options are chosen again
     texts, learned = collect_tokens(counts, settings, text_rows, known, is_counted=is_counted), start
     weight = rows.learning_weight(counts.class_weight) if is_counted else rows.weight
     for _ in range(2 if 0 < len(texts) < len(contributions) else 1):
         if further_rows is not None and learned is not None:
-            further_rows.score_terms(counts, settings, learned.weight, _held_out_contributions)
+            further_rows.score_terms(counts, settings, learned.weight)
         tokens = update_token_weights(counts, text_rows.weight, contributions, texts, learned, further_rows)
-        learned = learn_non_text_weights(
-            counts, rows.y, weight, contributions, tokens, learned, until_converged=until_converged
-        )
+        learned = learn_non_text_weights(counts, rows.y, weight, contributions, tokens, learned, until_converged)
     assert learned is not None
     return shrink_to_prior(counts, rows.y, weight, contributions, learned)
 
@@ -93,34 +146,37 @@ def unit_term_weights(counts: ModelCounts) -> TermWeights:
     weights = np.split((groups == 0).astype(np.float64), _part_ends(counts.plan))
     weights = [np.ones(1) if text else weight for text, weight in zip(is_text, weights, strict=True)]
     tokens = tuple(TokenWeights.from_tokens([], [], default_weight=1.0) if text else None for text in is_text)
-    strength = np.ones(1 + max(groups, default=-1))
-    intercepts = np.zeros(len(counts.labels))
+    strength, intercepts = np.ones(1 + max(groups, default=-1)), np.zeros(len(counts.labels))
     return TermWeights(tuple(weights), intercepts, 0, strength, 0, token_weights=tokens if any(is_text) else ())
 
 
 # Contributions
 
 
-def training_contributions(counts: ModelCounts, settings: Settings, rows: TrainingRows) -> list[NDArray]:
-    """(row, class, term) of each part, its contributions to rows that were counted, each row left out.
+def row_contributions(
+    counts: ModelCounts, settings: Settings, rows: TrainingRows, *, is_counted: bool = True
+) -> list[NDArray]:
+    """(row, class, term) of each part, its contributions to rows, each left out of the counts if it ``is_counted``.
 
-    The contributions of a column that predicts these rows significantly worse than the class prior are 0: they show
+    The contributions of a column that predicts counted rows significantly worse than the class prior are 0: they show
     little more than that each row was taken out of its class, which a negative weight would turn into evidence.
     """
     out, k = [], len(counts.labels)
     prior_proportions = np.broadcast_to(np.exp(_class_log_prior(counts)), (len(rows), k))
     for part, tally, block in zip(counts.plan.parts, counts.tallies, rows.blocks, strict=True):
         event = part.event
+        prior = prior_for(event, settings.param_priors)
         if event.weights_tokens:
             out.append(np.zeros((len(rows), k, 1)))  # until its token weights are learned
-            continue
-        buffer = optimizer.allocate_contributions(len(rows), k, len(event.term_names(part.columns)))
-        prior = prior_for(event, settings.param_priors)
-        terms = optimizer.center_contributions(_held_out_contributions(part, tally, prior, block, rows, buffer))
-        if event.has_density or event.is_joint:
-            min_z = _MIN_JOINT_Z if event.is_joint else _MIN_COLUMN_Z
-            terms[:, :, score_test(terms, rows.y, prior_proportions, rows.weight) < min_z] = 0.0
-        out.append(terms)
+        elif not is_counted:
+            out.append(optimizer.center_contributions(event.estimate(tally, prior).contributions(block)))
+        else:
+            buffer = optimizer.allocate_contributions(len(rows), k, len(event.term_names(part.columns)))
+            terms = optimizer.center_contributions(_held_out_contributions(part, tally, prior, block, rows, buffer))
+            if event.has_density or event.is_joint:
+                min_z = _MIN_JOINT_Z if event.is_joint else _MIN_COLUMN_Z
+                terms[:, :, score_test(terms, rows.y, prior_proportions, rows.weight) < min_z] = 0.0
+            out.append(terms)
     return out
 
 
@@ -145,18 +201,6 @@ def _held_out_contributions(
     return out
 
 
-def uncounted_contributions(counts: ModelCounts, settings: Settings, blocks: Sequence[Block]) -> list[NDArray]:
-    """(row, class, term) of each part, its contributions to rows that were never counted: nothing is left out."""
-    out = []
-    for part, tally, block in zip(counts.plan.parts, counts.tallies, blocks, strict=True):
-        if part.event.weights_tokens:
-            out.append(np.zeros((block.shape[0], len(counts.labels), 1)))  # until its token weights are learned
-            continue
-        distribution = part.event.estimate(tally, prior_for(part.event, settings.param_priors))
-        out.append(optimizer.center_contributions(distribution.contributions(block)))
-    return out
-
-
 def collect_tokens(
     counts: ModelCounts,
     settings: Settings,
@@ -170,18 +214,17 @@ def collect_tokens(
     The text options are those of ``start``, or are chosen.
     """
     from candide.data.documents import Documents
-    from candide.weighted.text.option_search import TextOptionSearch
+    from candide.weighted.text_options import TextOptionSearch
 
     out = {}
     for i, (part, tally, block) in enumerate(zip(counts.plan.parts, counts.tallies, rows.blocks, strict=True)):
-        if not part.event.weights_tokens:
-            continue
-        prior, documents = prior_for(part.event, settings.param_priors), Documents.from_column(block)
-        removed = rows.removed_weight
-        search = TextOptionSearch(part.event, tally, prior, documents, rows.y, rows.weight, removed, is_counted)
-        known = None if start is None else start.token_weights_by_part[i]
-        weighting = search.choose_weighting(_class_log_prior(counts)) if known is None else known.weighting
-        out[i] = search.tokens_for(weighting)
+        if part.event.weights_tokens:
+            prior, documents = prior_for(part.event, settings.param_priors), Documents.from_column(block)
+            weights = rows.weight, rows.removed_weight
+            search = TextOptionSearch(part.event, tally, prior, documents, rows.y, *weights, is_counted)
+            known = None if start is None else start.token_weights_by_part[i]
+            weighting = search.choose_weighting(_class_log_prior(counts)) if known is None else known.weighting
+            out[i] = search.tokens_for(weighting)
     return out
 
 
@@ -200,7 +243,7 @@ def update_token_weights(
 
     Where the tokens are those of ``further_rows``, ``weight`` is theirs.
     """
-    from candide.weighted.text.token_weights import learn_joint_token_weights
+    from candide.weighted.token_optimizer import learn_joint_token_weights
 
     out = list((None,) * len(contributions) if known is None else known.token_weights_by_part)
     offset = _class_log_prior(counts)
@@ -224,20 +267,24 @@ def learn_non_text_weights(
     contributions: Sequence[NDArray],
     token_weights: tuple[TokenWeights | None, ...],
     start: TermWeights | None,
-    *,
     until_converged: bool = False,
 ) -> TermWeights:
     """Learn the weights of all other terms, given the token weights: the weight of a text part is 1."""
-    from candide.weighted.text.token_weights import TOKEN_BIAS_STRENGTH
+    from candide.weighted.token_optimizer import TOKEN_BIAS_STRENGTH
 
     known = None
     if start is not None:
         known = optimizer.LearnedWeights(np.concatenate(start.weight), start.bias, start.strength)
-    is_text = [own is not None for own in token_weights]
+    is_text = [tokens is not None for tokens in token_weights]
     free = [np.zeros_like(part) if text else part for part, text in zip(contributions, is_text, strict=True)]
     texts = [part[:, :, 0] for part, text in zip(contributions, is_text, strict=True) if text]
     if len(texts) == len(contributions):  # rows without known tokens have nothing to balance
         weight = np.where(np.any(texts, axis=(0, 2)), 1.0 if weight is None else weight, 0.0)
+    degrees, k = [np.zeros(0)], len(counts.labels)  # interactions have passed a test that allows for theirs
+    for plan_part, tally in counts.parts:
+        n = len(plan_part.event.term_names(plan_part.columns))
+        is_column = plan_part.event.has_density and plan_part.block_kind != "documents"
+        degrees.append((k - 1) * plan_part.event.free_parameters(tally, n) if is_column else np.zeros(n))
     learned = optimizer.learn_weights(
         free,
         _class_log_prior(counts) + sum(texts) if texts else _class_log_prior(counts),
@@ -247,22 +294,12 @@ def learn_non_text_weights(
         start=known,
         until_converged=until_converged,
         bias_strength=TOKEN_BIAS_STRENGTH if texts else optimizer.BIAS_STRENGTH,
-        term_degrees=_term_degrees(counts),
+        term_degrees=np.concatenate(degrees),
     )
     parts = zip(contributions, np.split(learned.weight, _part_ends(counts.plan)), is_text, strict=True)
     weights = tuple(np.ones(1) if text else np.where(part.any(axis=(0, 1)), w, 0.0) for part, w, text in parts)
-    own = token_weights if texts else ()
-    return TermWeights(weights, learned.bias, len(y), learned.strength, counts.n_rows, token_weights=own)
-
-
-def _term_degrees(counts: ModelCounts) -> Floats:
-    """(term,) the degrees of freedom of column terms; interactions have passed a test that allows for theirs."""
-    degrees, k = [np.zeros(0)], len(counts.labels)
-    for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
-        n = len(part.event.term_names(part.columns))
-        is_column = part.event.has_density and part.block_kind != "documents"
-        degrees.append((k - 1) * part.event.free_parameters(tally, n) if is_column else np.zeros(n))
-    return np.concatenate(degrees)
+    tokens = token_weights if texts else ()
+    return TermWeights(weights, learned.bias, len(y), learned.strength, counts.n_rows, token_weights=tokens)
 
 
 def _part_ends(plan: Plan) -> Codes:
@@ -276,8 +313,9 @@ def _class_log_prior(counts: ModelCounts) -> Floats:
 
 def weighted_posterior(counts: ModelCounts, term_weights: TermWeights, contributions: Sequence[NDArray]) -> Floats:
     """(row, class) the probabilities that weighted contributions give."""
-    log_prior = _class_log_prior(counts) + term_weights.bias
-    return optimizer.compute_posterior(contributions, log_prior, np.concatenate(term_weights.weight))
+    log_prior, y = _class_log_prior(counts) + term_weights.bias, np.zeros(len(contributions[0]), np.intp)
+    problem = optimizer.WeightProblem(contributions, log_prior, y, None, y[:0], 0)
+    return problem.evaluate(np.concatenate([*term_weights.weight, np.zeros(len(log_prior))])).p
 
 
 # Shrinkage
@@ -290,7 +328,7 @@ def shrink_to_prior(
 
     Token weights have a prior of their own: they stay, and the gain of the other terms is over prior and tokens.
     """
-    is_text = [own is not None for own in learned.token_weights_by_part]
+    is_text = [tokens is not None for tokens in learned.token_weights_by_part]
     if all(is_text):
         return learned
     texts = sum(part[:, :, 0] for part, text in zip(contributions, is_text, strict=True) if text)

@@ -15,15 +15,8 @@ Terms are learned from the same rows, so they follow the noise in them. For a te
 noise, and a chi-square Q with d degrees, the slope of the likelihood is Q - d and its curvature Q; the weight
 (Q - d) / Q would be far below 0 where Q is small. The slope varies by 2 d, not by Q. So d is added to the precision of
 a weight, in proportion to how uncertain the classes are: then the curvature agrees with the slope's variance, and
-chance is not taken for evidence. The best of many terms still looks good by chance: see
+chance is not taken for evidence. The best of many terms still seems good by chance: see
 :mod:`candide.weighted.learning`.
-
->>> rng = np.random.default_rng(0)
->>> y = rng.integers(0, 2, 500)
->>> signal = (1.5 * (y - 0.5) + rng.normal(size=500))[:, None] * np.array([-0.5, 0.5])  # (row, class)
->>> terms = np.stack([signal, signal, rng.normal(size=(500, 2))], axis=2)  # the signal twice, and noise
->>> learn_weights([terms], np.log([0.5, 0.5]), y, groups=[0, 0, 0]).weight.round(1).tolist()
-[0.7, 0.7, 0.1]
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +28,7 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Floats
 from candide.kernels import threads
-from candide.weighted.limits import LIMITS
+from candide.model.settings import LIMITS
 
 _INITIAL_STRENGTH = 10.0
 _MAX_ROUNDS = 12, 100  # of a Newton step and new strengths: usually, and until they converge
@@ -46,7 +39,7 @@ _STRENGTH_RANGE = (1e-3, 1e6)
 BIAS_STRENGTH = 0.02  # precision of an intercept around 0: nearly free
 _INACTIVE_BELOW = 1e-9  # a contribution smaller than this is 0
 _N_FIRST_ROWS = 256  # rows to which nearly every term contributes
-_CURVATURE_REUSE_GAIN = 0.03  # a curvature serves for the next step too while the gain falls to this share
+_CURVATURE_REUSE_GAIN = 0.03  # a curvature serves for the next step too while the gain falls to this fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,18 +89,17 @@ def learn_weights(
     groups = np.asarray(groups, np.intp)
     term_degrees = np.zeros(len(groups)) if term_degrees is None else term_degrees
     masks = [_active_terms(part) for part in contributions]
-    contributions = [
-        part if mask.all() else part.compress(mask, axis=2) for part, mask in zip(contributions, masks, strict=True)
-    ]
-    active = np.concatenate(masks) if masks else np.zeros(0, bool)
+    pairs = zip(contributions, masks, strict=True)
+    parts = [part if mask.all() else part.compress(mask, axis=2) for part, mask in pairs]
+    active = np.concatenate([np.zeros(0, bool), *masks])
     n_groups = 1 + int(groups.max(initial=-1))
-    problem = WeightProblem(
-        contributions, log_prior, y, weight, groups[active], n_groups, bias_strength, term_degrees[active]
-    )
-    columns = groups == 0
-    even = np.where(columns, 1.0 / np.sqrt(max(1, (active & columns).sum())), 0.0)
-    x, strength = problem.starting_point(even, active, start)
-    point = problem.evaluate(x)
+    problem = WeightProblem(parts, log_prior, y, weight, groups[active], n_groups, bias_strength, term_degrees[active])
+    columns, bias, strength = groups == 0, np.zeros(problem.k), np.full(n_groups, _INITIAL_STRENGTH)
+    first = np.where(columns, 1.0 / np.sqrt(max(1, (active & columns).sum())), 0.0)  # equal weights of the columns
+    if start is not None:  # known weights, with 0 for new terms
+        first = np.append(start.weight, np.zeros(len(active) - len(start.weight)))
+        bias, strength[: len(start.strength)] = start.bias, start.strength
+    point = problem.evaluate(np.concatenate([first[active], bias]))
     with threads.one_blas_thread():  # the products are small, and rows are divided among threads
         while True:
             point, strength = problem.optimize(point, strength, _MAX_ROUNDS[until_converged])
@@ -121,18 +113,10 @@ def learn_weights(
 
 
 def _active_terms(part: NDArray) -> NDArray[np.bool_]:
-    """(term,) whether it contributes to any row."""
     out = (np.abs(part[:_N_FIRST_ROWS]) > _INACTIVE_BELOW).any(axis=(0, 1))
     if not out.all():
         out[~out] = (np.abs(part[_N_FIRST_ROWS:, :, ~out]) > _INACTIVE_BELOW).any(axis=(0, 1))
     return out
-
-
-def compute_posterior(contributions: Sequence[NDArray], log_prior: Floats, weight: Floats) -> Floats:
-    """(row, class) the probabilities that weighted contributions and a log prior give."""
-    y = np.zeros(len(contributions[0]), np.intp)
-    problem = WeightProblem(contributions, log_prior, y, None, y[:0], 0)
-    return problem.evaluate(np.append(weight, np.zeros(log_prior.shape[-1]))).p
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +164,6 @@ class WeightProblem:
         self.has_mean = np.ones(n_groups, bool)  # whether the weights of a group have a free mean; else it is 0
         self.rows = np.arange(self.n)
 
-    def starting_point(
-        self, even_weights: Floats, active: NDArray[np.bool_], known_weights: LearnedWeights | None
-    ) -> tuple[Floats, Floats]:
-        """Known weights, with 0 for new terms; or equal weights of the columns."""
-        bias, strength = np.zeros(self.k), np.full(len(self.size), _INITIAL_STRENGTH)
-        if known_weights is not None:
-            even_weights = np.append(known_weights.weight, np.zeros(len(active) - len(known_weights.weight)))
-            bias, strength[: len(known_weights.strength)] = known_weights.bias, known_weights.strength
-        return np.concatenate([even_weights[active], bias]), strength
-
     def map_rows(self, work: Callable[[slice], Any]) -> list[Any]:
         """The results of ``work`` for chunks of the rows, in order: short sums, for single precision."""
 
@@ -197,9 +171,8 @@ class WeightProblem:
             return [work(chunk) for chunk in _row_chunks(rows, 16 * self.k)]
 
         cost = self.k * max(1, self.n_terms)
-        return [
-            result for part in threads.map_rows(map_chunks, self.n, cost=cost, is_blas_bound=True) for result in part
-        ]
+        parts = threads.map_rows(map_chunks, self.n, cost=cost, is_blas_bound=True)
+        return [result for part in parts for result in part]
 
     def evaluate(self, x: Floats) -> _Point:
         p = np.empty((self.n, self.k))
@@ -250,31 +223,28 @@ class WeightProblem:
         intercept contributes to one class alone, so only one product grows with the square of the classes.
         """
         v, top = self.n_terms, p.argmax(axis=1)
-        share = p * self.weight[:, None]
-        share[self.rows, top] = 0.0
-        share[share <= np.sqrt(self.eps) * share.sum() / max(1, share.size)] = 0.0
-        away = np.where(share > 0, p, 0.0)  # mean of the intercepts, relative to the most probable class
+        other = p * self.weight[:, None]  # (row, class) of every class but the most probable, times the row's weight
+        other[self.rows, top] = 0.0
+        other[other <= np.sqrt(self.eps) * other.sum() / max(1, other.size)] = 0.0
+        away = np.where(other > 0, p, 0.0)  # mean of the intercepts, relative to the most probable class
         away[self.rows, top] = -away.sum(axis=1)
-        row, c = np.nonzero(share)
+        row, c = np.nonzero(other)
         first = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))  # start of each row, and the end
         cost = max(1, len(row) * v * v // len(first))
 
         def work(rows: slice) -> Floats:
-            return self._partial_curvature(share, away, row, c, top, first[rows.start : rows.stop + 1])
+            return self._partial_curvature(other, away, row, c, top, first[rows.start : rows.stop + 1])
 
         out = np.empty((v + self.k, v + self.k))
         out[:v] = np.sum(threads.map_rows(work, len(first) - 1, cost=cost, is_blas_bound=True), axis=0)
         out[v:, :v] = out[:v, v:].T
-        cross = _sum_by_class(top, share, self.k)
-        own = np.diag(share.sum(axis=0) + np.bincount(top, share.sum(axis=1), self.k))
+        cross = _sum_by_class(top, other, self.k)
+        own = np.diag(other.sum(axis=0) + np.bincount(top, other.sum(axis=1), self.k))
         out[v:, v:] = own - cross - cross.T - (away * self.weight[:, None]).T @ away
         return out
 
-    def _partial_curvature(self, share: Floats, away: Floats, row: Codes, c: Codes, top: Codes, first: Codes) -> Floats:
-        """(term, unknown) the curvature of some rows; ``first`` is where each begins in ``row`` and ``c``.
-
-        ``share`` (row, class) is the probability of every class but the most probable, times the weight of the row.
-        """
+    def _partial_curvature(self, other: Floats, away: Floats, row: Codes, c: Codes, top: Codes, first: Codes) -> Floats:
+        """(term, unknown) the curvature of some rows; ``first`` is where each begins in ``row`` and ``c``."""
         v, k = self.n_terms, self.k
         out = np.zeros((v, v + k))
         i, step = 0, max(v + 1, LIMITS.chunk_numbers // (v + 1))  # fewer rows cost more to add up than to multiply
@@ -286,7 +256,7 @@ class WeightProblem:
             at_class, at_top = r * k + of_class, r * k + top[r]
             for part, place in self.parts:
                 np.subtract(part.take(at_class, axis=0), part.take(at_top, axis=0), out=terms[:, place])
-            root = np.sqrt(share[r, of_class]).astype(self.dtype)[:, None]
+            root = np.sqrt(other[r, of_class]).astype(self.dtype)[:, None]
             terms *= root
             out[:, :v] += terms.T @ terms
             terms *= root
@@ -315,7 +285,14 @@ class WeightProblem:
             curvature = self.curvature(point.p)
             self.extra_precision = self.degrees * self.uncertainty(point.p)
             point, _ = self.newton_step(point, self.prior_precision(strength), curvature)
-            before, strength = strength, self.update_strengths(point.x, strength, curvature)
+            # MacKay's update: how many weights the rows determine, over their squared distance from the group means.
+            v, held = self.n_terms, strength[self.groups]
+            variance = np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(held + self.extra_precision)))
+            determined = np.bincount(self.groups, np.maximum(1.0 - held * variance, 0.0), len(self.size))
+            means = self.group_means(point.x, strength)[self.groups]
+            away = np.bincount(self.groups, (point.x[:v] - means) ** 2, len(self.size))
+            better = np.clip((determined + _PSEUDO_WEIGHTS) / np.maximum(away, 1e-12), *_STRENGTH_RANGE)
+            before, strength = strength, np.where(self.size > 0, better, strength)
             if (np.abs(np.log(strength / before)) < _STRENGTH_TOLERANCE).all():
                 break
         return self.solve(point, self.prior_precision(strength), curvature), strength
@@ -337,15 +314,6 @@ class WeightProblem:
                 curvature = self.curvature(point.p)
             before = gain
         return point
-
-    def update_strengths(self, x: Floats, strength: Floats, curvature: Floats) -> Floats:
-        """MacKay's update: how many weights the rows determine, over their squared distance from the group means."""
-        v, held = self.n_terms, strength[self.groups]
-        variance = np.diag(np.linalg.inv(curvature[:v, :v] + np.diag(held + self.extra_precision)))
-        away = np.bincount(self.groups, (x[:v] - self.group_means(x, strength)[self.groups]) ** 2, len(self.size))
-        determined = np.bincount(self.groups, np.maximum(1.0 - held * variance, 0.0), len(self.size))
-        better = np.clip((determined + _PSEUDO_WEIGHTS) / np.maximum(away, 1e-12), *_STRENGTH_RANGE)
-        return np.where(self.size > 0, better, strength)
 
     def group_means(self, x: Floats, strength: Floats) -> Floats:
         """(group,) the best common mean of the weights."""

@@ -3,18 +3,9 @@
 Every column has a term. The kinds of joint terms (:mod:`candide.weighted.terms`) propose theirs: discriminants and a
 prototype term of the numbers, a discriminant of numbers and categories, pairs and triples of columns. The result is a
 plan that any engine can count.
-
->>> rng = np.random.default_rng(0)
->>> a, b = rng.integers(0, 2, (2, 400))
->>> table = Table.from_data(
-...     {"a": np.array(["no", "yes"])[a], "b": np.array(["low", "high"])[b], "c": rng.normal(size=400)}
-... )
->>> plan, _ = select_terms(Sample.from_table(table, a ^ b, Labels((0, 1))).pool_rows())
->>> [part.event.term_names(part.columns) for part in plan.parts if not part.event.has_density]
-[(('a', 'b'),)]
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.blocks import Codes, Floats
+from candide.data.blocks import Floats
 from candide.data.column_types import ColumnSchema, infer_columns
 from candide.data.labels import Labels
 from candide.data.sample import Sample
@@ -30,34 +21,25 @@ from candide.data.table import Name, Table
 from candide.distributions.base import to_dense
 from candide.distributions.token_weights import TokenWeights
 from candide.encoding import Encoding, Grid
-from candide.encoding.indicators import Indicators
-from candide.encoding.normal_score import NormalScore
-from candide.encoding.prototypes import Prototypes
+from candide.encoding.scores import Indicators, NormalScore, Prototypes
 from candide.engines import arrays
 from candide.events import resolve_event
-from candide.events.binned import Binned
+from candide.events.categorical import Binned
 from candide.events.text import DEFAULT_TEXT
 from candide.model.counts import ModelCounts
+from candide.model.model import TermWeights
 from candide.model.plan import Plan, PlanPart, expand_wildcard, is_single_event, named_events, plan_columns
-from candide.model.settings import Settings
-from candide.model.term_weights import TermWeights
+from candide.model.settings import LIMITS, Settings
 from candide.tally import Tally
 from candide.tally.base import sum_class_weights
 from candide.weighted import learning
-from candide.weighted.limits import LIMITS
-from candide.weighted.score_test import is_term_needed, score_test
-from candide.weighted.terms.base import TERMS, JointTerm
+from candide.weighted.held_out_tokens import HeldOutTokens
+from candide.weighted.terms.base import TERMS, JointTerm, is_term_needed, score_test
 from candide.weighted.terms.interaction_scores import MARGIN_ROWS
-from candide.weighted.text.leave_one_out import HeldOutTokens
-from candide.weighted.training_rows import TrainingRows
 
 
 def select_terms(
-    sample: Sample,
-    *,
-    settings: Settings | None = None,
-    terms: str = "all",
-    encodings: "LearnedEncodings | None" = None,
+    sample: Sample, *, settings: Settings | None = None, terms: str = "all", encodings: "LearnedEncodings | None" = None
 ) -> tuple[Plan, TermWeights]:
     """The plan of all terms, and their weights by a sample whose equal rows are pooled.
 
@@ -66,20 +48,12 @@ def select_terms(
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
     selector = TermSelector(sample, settings or Settings(), encodings)
-    selector.add_parts(*encodings.plan.with_levels(sample.table).parts)
     names = {"columns": (), "interactions": ("interaction",), "all": tuple(TERMS)}[terms]
-    kinds = [TERMS[name] for name in names]
-    for kind in kinds:
-        selector.add_parts(*kind.initial_parts(selector))
-    selector.learn_token_weights()
-    selector.learn_weights()
-    for part in (part for kind in kinds for part in kind.tested_parts(selector)):
-        selector.add_parts(part)
-        selector.learn_weights()
-    if 0 < len(selector.tokens) < len(selector.parts):  # once more, given all other terms
-        selector.learn_token_weights()
-        selector.learn_weights()
-    weights, n = selector.shrunk_weights(), sample.n_rows
+    for _ in selector.grow([TERMS[name] for name in names]):
+        while not selector.accept_weights(learning.learn_non_text_weights(*selector.learning_problem())):
+            pass  # without the terms that were dropped
+    counts, y, weight, contributions, _, learned = selector.learning_problem()
+    weights, n = learning.shrink_to_prior(counts, y, weight, contributions, learned), sample.n_rows
     return selector.plan, replace(weights, copies=sample.class_copies, n_learned_rows=n, n_counted_rows=n)
 
 
@@ -110,42 +84,36 @@ class LearnedEncodings:
     table: Table
     weight: Floats | None  # (row,)
     plan: Plan  # of the columns alone
-    cache: dict[tuple[str, Name, int], Any] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(default_factory=dict)
     is_part: bool = False  # whether the source has more rows than these, and so perhaps more levels
-    prototypes: dict[tuple[Name, ...], Prototypes] = field(default_factory=dict)
     n_draws: float | None = None  # independent rows; None: all are
 
     @classmethod
     def from_sample(
         cls, sample: Sample, events: Any = "auto", columns: Sequence[ColumnSchema] | None = None
     ) -> "LearnedEncodings":
-        """Learned from a sample whose equal rows are pooled."""
         columns, weight = infer_columns(sample.table) if columns is None else columns, sample.frequency
         n_draws = None if sample.weight is None else float(sample.weight.sum())
         plan = plan_column_terms(columns, events).with_levels(sample.table, weight)
         return cls(sample.table, weight, plan, is_part=sample.is_part, n_draws=n_draws)
 
     def has_open_levels(self, name: Name) -> bool:
-        """Whether new rows will keep bringing new levels of a column: too many rows have a level of their own."""
-        return self.is_part and self._cached("open", name, 0, _singleton_share) > LIMITS.max_singleton_share
+        """Whether new rows will keep adding levels to a column: too many rows have a level that no other row has."""
+        return self.is_part and self._cached("open", name, 0, _singleton_proportion) > LIMITS.max_singletons
 
     def normal_score(self, name: Name) -> NormalScore:
-        """A number by its rank."""
         return self._cached("scores", name, 0, lambda column: NormalScore().learn(column, self.weight))
 
     def indicators(self, name: Name) -> Indicators:
-        """Indicator variables for the levels of a column."""
-        limit = LIMITS.max_column_indicators
-        return self._cached(
-            "indicators", name, limit, lambda column: Indicators.from_column(column, limit, self.weight)
-        )
+        limit, weight = LIMITS.max_column_indicators, self.weight
+        return self._cached("indicators", name, limit, lambda column: Indicators.from_column(column, limit, weight))
 
     def with_prototypes(self, part: PlanPart) -> PlanPart:
         """A part of scores that compares rows with prototypes."""
-        if part.columns not in self.prototypes:
+        if part.columns not in self.cache:
             scores = to_dense(part.block(self.table))
-            self.prototypes[part.columns] = Prototypes.from_scores(scores, LIMITS.n_prototypes)
-        return replace(part, prototypes=self.prototypes[part.columns])
+            self.cache[part.columns] = Prototypes.from_scores(scores, LIMITS.n_prototypes)
+        return replace(part, prototypes=self.cache[part.columns])
 
     def grid(self, name: Name, order: int) -> Grid:
         """The cells of a number in sets of so many columns: the more rows there are, the more cells."""
@@ -177,17 +145,16 @@ class TermSelector:
         self.term_weights: TermWeights | None = None
         self._tested: tuple[PlanPart, tuple[Tally, NDArray]] | None = None  # the last one, as scored
 
-    # What kinds of terms ask for
+    # For the kinds of terms
 
     @cached_property
     def normal_scores(self) -> list[tuple[Name, Encoding]]:
         """The numeric columns with more than one bin, as normal scores."""
-        return [(name, self.encodings.normal_score(name)) for name in self._columns(is_text=False)]
+        return [(name, self.encodings.normal_score(name)) for name, _ in self._columns(is_text=False)]
 
     @cached_property
     def indicators(self) -> list[tuple[Name, Encoding]]:
-        """The categorical columns that have indicator variables."""
-        every = [(name, self.encodings.indicators(name)) for name in self._columns(is_text=True)]
+        every = [(name, self.encodings.indicators(name)) for name, _ in self._columns(is_text=True)]
         return [(name, encoding) for name, encoding in every if encoding.width]
 
     @property
@@ -197,17 +164,11 @@ class TermSelector:
 
     def cell_encodings(self, order: int) -> dict[Name, Encoding]:
         """The encoding of each column in sets of so many columns; columns with open levels are left out."""
-        own = {
-            name: encoding
-            for part in self.parts
-            if part.event.has_density
-            for name, encoding in zip(part.columns, part.encodings, strict=True)
-        }
-        numbers, categories = set(self._columns(is_text=False)), set(self._columns(is_text=True))
+        levels, numbers = dict(self._columns(is_text=True)), dict(self._columns(is_text=False))
         out: dict[Name, Encoding] = {}
         for name in self.table.names:
-            if name in categories and not self.encodings.has_open_levels(name):
-                out[name] = own[name]
+            if name in levels and not self.encodings.has_open_levels(name):
+                out[name] = levels[name]
             elif name in numbers:
                 out[name] = self.encodings.grid(name, order)
         return out
@@ -227,7 +188,75 @@ class TermSelector:
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[: LIMITS.max_paired_columns])
         return [name for name in names if name in best]
 
-    def add_parts(self, *parts: PlanPart) -> None:
+    def is_needed(self, part: PlanPart) -> bool:
+        self._tested = part, self._score_part(part)
+        _, contributions = self._tested[1]
+        degrees = (len(self.labels) - 1.0) * sum(encoding.width for encoding in part.encodings)
+        return is_term_needed(contributions, degrees, self.y, self.posterior, self.weight)
+
+    # How the plan grows
+
+    def grow(self, kinds: Sequence[type[JointTerm]]) -> Iterator[None]:
+        """Add parts step by step; after each step the weights of all terms so far are to be learned."""
+        self._add_parts(*self.encodings.plan.with_levels(self.table).parts)
+        for kind in kinds:
+            self._add_parts(*kind.initial_parts(self))
+        self._learn_token_weights()
+        yield
+        for part in (part for kind in kinds for part in kind.tested_parts(self)):
+            self._add_parts(part)
+            yield
+        if 0 < len(self.tokens) < len(self.parts):  # once more, given all other terms
+            self._learn_token_weights()
+            yield
+
+    def learning_problem(self) -> tuple[Any, ...]:
+        """The arguments of ``learn_non_text_weights``: all terms so far."""
+        tokens = (*self.token_weights, *(None for _ in self.contributions[len(self.token_weights) :]))
+        return self._counts(), self.y, self.learning_weight, self.contributions, tokens, self.term_weights
+
+    def accept_weights(self, term_weights: TermWeights) -> bool:
+        """Take these weights, and drop tested terms with a negative weight; whether there are none.
+
+        Each was selected because it helps. Once it no longer does, its leave-one-out contribution counts against the
+        class of every row, whose cell has a row less; a negative weight would turn that into evidence.
+        """
+        self.term_weights = term_weights
+        kept = [
+            np.flatnonzero(weight >= 0) if _drops_negative(part) else np.arange(len(weight))
+            for part, weight in zip(self.parts, term_weights.weight, strict=True)
+        ]
+        if [*map(len, kept)] == [*map(len, term_weights.weight)]:
+            self.posterior = learning.weighted_posterior(self._counts(), term_weights, self.contributions)
+            return True
+        weight = tuple(w[own] for w, own in zip(term_weights.weight, kept, strict=True))
+        # Without a whole group the weights are learned anew.
+        self.term_weights = replace(term_weights, weight=weight) if all(map(len, kept)) else None
+        for i in reversed(range(len(self.parts))):
+            event = self.parts[i].event
+            if not _drops_negative(self.parts[i]):
+                continue
+            if not len(kept[i]):
+                del self.parts[i], self.tallies[i], self.contributions[i]
+            else:
+                self.parts[i] = replace(self.parts[i], event=event.select_terms(kept[i]))  # type: ignore[attr-defined]
+                self.tallies[i] = self.tallies[i].select_features(kept[i])
+                self.contributions[i] = self.contributions[i].take(kept[i], axis=2)
+        return False
+
+    @property
+    def plan(self) -> Plan:
+        used = {name for part in self.parts for name in part.columns}
+        return Plan(tuple(name for name in self.table.names if name in used), tuple(self.parts))
+
+    def _learn_token_weights(self) -> None:
+        """Learn the weights of tokens, given the contributions of the other terms so far."""
+        if learning.has_several_classes(self.y):
+            self.token_weights = learning.update_token_weights(
+                self._counts(), self.weight, self.contributions, self.tokens, self.term_weights
+            )
+
+    def _add_parts(self, *parts: PlanPart) -> None:
         for part in parts:
             is_tested = self._tested is not None and self._tested[0] is part
             tally, contributions = self._tested[1] if is_tested else self._score_part(part)  # type: ignore[index]
@@ -235,106 +264,41 @@ class TermSelector:
             self.tallies.append(tally)
             self.contributions.append(contributions)
 
-    def is_needed(self, part: PlanPart) -> bool:
-        """Whether a part with one term passes the score test."""
-        self._tested = part, self._score_part(part)
-        _, contributions = self._tested[1]
-        degrees = (len(self.labels) - 1.0) * sum(encoding.width for encoding in part.encodings)
-        return is_term_needed(contributions, degrees, self.y, self.posterior, self.weight)
+    def _score_part(self, part: PlanPart) -> tuple[Tally, NDArray]:
+        """The tally of a part, and (row, class, term) its contributions to the rows."""
+        block = part.block(self.table)
+        tally = arrays.tally_block(part, block, self.y, self.weight, len(self.labels))
+        counts, rows = self._counts([part], [tally]), self._rows([block])
+        [contributions] = learning.row_contributions(counts, self.settings, rows)
+        for tokens in learning.collect_tokens(counts, self.settings, rows).values():
+            self.tokens[len(self.parts)] = tokens
+        return tally, contributions
 
-    def learn_weights(self) -> None:
-        """Learn the weights of all terms so far, and drop tested terms with a negative weight.
-
-        Each was selected because it helps. Once it no longer does, its leave-one-out contribution speaks against the
-        class of every row, whose cell has a row less; a negative weight would turn that into evidence.
-        """
-        while True:
-            counts = self._counts(self.parts, self.tallies)
-            tokens = (*self.token_weights, *(None for _ in self.contributions[len(self.token_weights) :]))
-            self.term_weights = learning.learn_non_text_weights(
-                counts, self.y, self.learning_weight, self.contributions, tokens, self.term_weights
-            )
-            kept = [
-                np.flatnonzero(weight >= 0) if self._drops_negative(part) else np.arange(len(weight))
-                for part, weight in zip(self.parts, self.term_weights.weight, strict=True)
-            ]
-            if [*map(len, kept)] == [*map(len, self.term_weights.weight)]:
-                self.posterior = learning.weighted_posterior(counts, self.term_weights, self.contributions)
-                return
-            self._drop_terms(kept)
-
-    # How the plan grows
-
-    @property
-    def plan(self) -> Plan:
-        used = {name for part in self.parts for name in part.columns}
-        return Plan(tuple(name for name in self.table.names if name in used), tuple(self.parts))
-
-    def learn_token_weights(self) -> None:
-        """Learn the weights of tokens, given the contributions of the other terms so far."""
-        if learning.has_several_classes(self.y):
-            counts = self._counts(self.parts, self.tallies)
-            self.token_weights = learning.update_token_weights(
-                counts, self.weight, self.contributions, self.tokens, self.term_weights
-            )
-
-    def shrunk_weights(self) -> TermWeights:
-        """The weights, shrunk towards the class prior as far as their gain may be due to chance."""
-        assert self.term_weights is not None
-        counts = self._counts(self.parts, self.tallies)
-        return learning.shrink_to_prior(counts, self.y, self.learning_weight, self.contributions, self.term_weights)
-
-    def _columns(self, *, is_text: bool) -> list[Name]:
+    def _columns(self, *, is_text: bool) -> list[tuple[Name, Encoding]]:
         """The columns counted as levels of text, or in the cells of a grid; not those with a single value."""
         return [
-            name
+            (name, encoding)
             for part in self.parts
             if part.block_kind == "codes" and part.event.has_density
             for name, encoding in zip(part.columns, part.encodings, strict=True)
             if encoding.is_read_as_text is is_text and (encoding.n_levels or 0) > 1
         ]
 
-    def _rows(self, blocks: list[Any]) -> TrainingRows:
-        return replace(TrainingRows.from_sample(self.sample, Plan((), ())), blocks=blocks)
+    def _rows(self, blocks: list[Any]) -> learning.TrainingRows:
+        return replace(learning.TrainingRows.from_sample(self.sample, Plan((), ())), blocks=blocks)
 
-    def _counts(self, parts: Sequence[PlanPart], tallies: Sequence[Tally]) -> ModelCounts:
+    def _counts(self, parts: Sequence[PlanPart] | None = None, tallies: Sequence[Tally] | None = None) -> ModelCounts:
+        parts, tallies = parts or self.parts, tallies or self.tallies
         plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), tuple(parts))
         return ModelCounts(plan, self.labels, self.class_weight, tuple(tallies), self.table.n_rows)
 
-    def _score_part(self, part: PlanPart) -> tuple[Tally, NDArray]:
-        """The tally of a part, and (row, class, term) its contributions to the rows."""
-        block = part.block(self.table)
-        tally = arrays.tally_block(part, block, self.y, self.weight, len(self.labels))
-        counts, rows = self._counts([part], [tally]), self._rows([block])
-        [contributions] = learning.training_contributions(counts, self.settings, rows)
-        for tokens in learning.collect_tokens(counts, self.settings, rows).values():
-            self.tokens[len(self.parts)] = tokens
-        return tally, contributions
 
-    @staticmethod
-    def _drops_negative(part: PlanPart) -> bool:
-        return isinstance(part.event, JointTerm) and part.event.drops_negative
-
-    def _drop_terms(self, kept: Sequence[Codes]) -> None:
-        """Keep some of the terms of each part."""
-        assert self.term_weights is not None
-        weight = tuple(w[own] for w, own in zip(self.term_weights.weight, kept, strict=True))
-        # Without a whole group the weights are learned anew.
-        self.term_weights = replace(self.term_weights, weight=weight) if all(map(len, kept)) else None
-        for i in reversed(range(len(self.parts))):
-            event = self.parts[i].event
-            if not isinstance(event, JointTerm) or not event.drops_negative:
-                continue
-            if not len(kept[i]):
-                del self.parts[i], self.tallies[i], self.contributions[i]
-            else:
-                self.parts[i] = replace(self.parts[i], event=event.select_terms(kept[i]))
-                self.tallies[i] = self.tallies[i].select_features(kept[i])
-                self.contributions[i] = self.contributions[i].take(kept[i], axis=2)
+def _drops_negative(part: PlanPart) -> bool:
+    return isinstance(part.event, JointTerm) and part.event.drops_negative
 
 
-def _singleton_share(column: Any) -> float:
-    """The share of the rows whose level no other row has."""
+def _singleton_proportion(column: Any) -> float:
+    """The proportion of the rows whose level no other row has."""
     labels = Labels.from_values(column)
     codes = labels.encode(column)
     return float((np.bincount(codes[codes >= 0], minlength=1) == 1).sum()) / max(1, len(codes))

@@ -125,10 +125,10 @@ def sources(tmp_path):
     }
 
 
-DOORS = ["xlsx", "sheet", "sqlite", "duckdb", "arff", "arff.gz", "parquet by another name"]
+ENTRY_POINTS = ["xlsx", "sheet", "sqlite", "duckdb", "arff", "arff.gz", "parquet by another name"]
 
 
-@pytest.mark.parametrize("kind", DOORS)
+@pytest.mark.parametrize("kind", ENTRY_POINTS)
 def test_the_same_rows_from_every_program(kind, tmp_path):
     data = sources(tmp_path)[kind]
     plain = pa.table(ROWS)
@@ -223,13 +223,13 @@ def test_what_is_wrong_in_arff_is_named(text, line, attributes, tmp_path):
         ("file:///data/a.csv", "address of a file", "/data/a.csv"),
     ],
 )
-def test_addresses_say_what_they_are(path, what, remedy):
+def test_addresses_are_recognised(path, what, remedy):
     with pytest.raises(SourceError, match=what) as error:
         fit_model(path, "y", model="naive")
     assert remedy in error.value.remedy
 
 
-def test_archives_and_strange_files_say_what_they_are(tmp_path):
+def test_archives_and_strange_files_are_named_in_the_error(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as out:
         out.writestr("rows.csv", "x,y\n1,a\n")
     store.save(fit_model(pa.table(ROWS), "y", model="naive").fitted, tmp_path / "m.candide")
@@ -242,7 +242,7 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
         "a.pkl": (b"\x80\x04", "pickle", "Parquet"),
         "a.dta": (b"s", "Stata", "read_stata"),
         "a.pdf": (b"%PDF-1.7", "PDF", "CSV"),
-        "a.db": (b"no database at all", "no database", "name"),
+        "a.db": (b"no database at all", "not a database", "name"),
         "m.txt": ((tmp_path / "m.candide").read_bytes(), "a model", "data"),
     }
     for name, (content, what, remedy) in strange.items():
@@ -250,6 +250,9 @@ def test_archives_and_strange_files_say_what_they_are(tmp_path):
         with pytest.raises(SourceError, match=what) as error:
             fit_model(tmp_path / name, "y", model="naive")
         assert remedy in error.value.remedy, name
+    with pytest.raises(SourceError, match="zip archive") as error:
+        fit_model(f"{tmp_path / 'a.zip'}::rows", "y", model="naive")
+    assert "unzip a.zip" in error.value.remedy
 
 
 def test_of_workbooks_one_is_read_at_a_time(tmp_path):
@@ -271,7 +274,7 @@ def test_of_workbooks_one_is_read_at_a_time(tmp_path):
         (b"x,y\r\n1,a\n2,b\r\n3,a\n", "end in"),
     ],
 )
-def test_what_is_wrong_with_a_csv_is_said_in_words(content, what, tmp_path):
+def test_what_is_wrong_with_a_csv_is_described(content, what, tmp_path):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(InputError, match=what) as error:
         fit_model(tmp_path / "a.csv", "y", model="naive")

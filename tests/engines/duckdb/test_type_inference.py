@@ -4,13 +4,14 @@ import csv
 import json
 import warnings
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 from tests.cli.typed import run
 
 import candide as cd
-from candide.engines.duckdb.type_inference import stray_values
+from candide.engines.duckdb.type_inference import find_other_values, infer_csv_type, stray_values
 
 FORMATS = {
     "plain": (lambda x: f"{x:.1f}", "about 50"),
@@ -90,3 +91,22 @@ def test_a_number_is_not_suggested_for_na_as_it_would_be_missing_in_all_columns(
     path = _write(tmp_path / "rows.csv", rows)
     [note] = [text for text in _warnings(lambda: cd.fit(path, "y")) if "read as text" in text]
     assert "na=" not in note
+
+
+def test_types_of_text():
+    columns = ["1", "2"], ["1", "2.5", None], ["true", "FALSE"], ["yes", "no"], ["0", "1"]
+    types = [infer_csv_type(pa.array(values)) for values in columns]
+    assert types == ["BIGINT", "DOUBLE", "BOOLEAN", "VARCHAR", "VARCHAR"]
+    assert infer_csv_type(pa.array(["01", "02"]), is_label=True) == "VARCHAR"
+
+
+def test_columns_of_words_have_no_stray_values():
+    assert stray_values(pa.array(["cook", "smith", "judge"])) is None
+    assert stray_values(pa.array(["$53.20", "$41.75", "about 50"])) == (["about 50"], "numbers", False)
+
+
+def test_other_values_than_0_and_1_are_found_below_the_first_rows():
+    con = duckdb.connect()
+    con.register("source", pa.table({"x": [0] * 90 + [7] * 10, "z": [0, 1] * 50}))
+    found = find_other_values(con.sql, "source", ["x", "z"], 50)
+    assert {name: sorted(set(column.to_pylist())) for name, column in found.items()} == {"x": [0, 7]}

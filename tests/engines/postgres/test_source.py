@@ -14,20 +14,20 @@ from tests.cli.typed import run
 from tests.engines.postgres_server import PASSWORD
 
 import candide as cd
-from candide.cli.run import main
+from candide.cli.group import main
 from candide.data.table import Table
 from candide.demo import garden_rows as demo_rows
-from candide.engines.addresses import is_address, redact_address
 from candide.engines.base import Folds, LabelledSource, get_engine, open_source
+from candide.engines.counting import prepare_source
 from candide.engines.draw_sample import draw_source_rows
-from candide.engines.planning import prepare_source
+from candide.engines.reading import is_address, redact_address
 from candide.errors import InputError, MissingLibraryError, SourceError
 from candide.events import Gaussian
 from candide.fit_source import fit_model
 from candide.model.plan import Plan, PlanPart
 from candide.testing import check_engine
-from candide.validation.copy_folds import keep_copies_together
 from candide.validation.cross_validation import cross_validate
+from candide.validation.folds import keep_copies_together
 
 N = 600
 
@@ -63,7 +63,7 @@ def shop(postgres, rows):
 
 
 @pytest.mark.all_cases
-def test_it_keeps_the_laws(postgres):
+def test_it_passes_the_engine_checks(postgres):
     check_engine(get_engine("postgres"), postgres.make)
 
 
@@ -213,7 +213,7 @@ def test_columns_are_passed_on_as_they_are(types, tmp_path):
 
 
 @pytest.mark.parametrize("event", ["gaussian", "categorical"])
-def test_an_array_is_no_value(types, event):
+def test_an_array_is_not_a_value(types, event):
     with pytest.raises(InputError) as caught:
         fit_model(types, "y", events={"list": event}, model="naive")
     assert caught.value.column == "list"
@@ -237,7 +237,7 @@ def test_what_means_a_missing_value_is_one(types):
     assert [(row["mood"], row["w"]) for row in head] == [("ok", None), (None, 2)]
 
 
-def test_the_page_on_it_says_what_happens(postgres, tmp_path, monkeypatch):
+def test_the_page_on_it_is_right(postgres, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")  # as wide as the page
     plants, herb = demo_rows(2000, seed=0)
@@ -310,7 +310,7 @@ BAD = {  # what is asked of the server, and a word of the remedy
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_goes_wrong_is_said_in_one_line(postgres, shop, name, monkeypatch):
+def test_errors_have_one_line(postgres, shop, name, monkeypatch):
     monkeypatch.delenv("PGPASSWORD", raising=False)
     address, remedy = BAD[name]
     secret = PASSWORD.replace("@", "%40").replace("/", "%2F").replace(":", "%3A")
@@ -322,7 +322,7 @@ def test_what_goes_wrong_is_said_in_one_line(postgres, shop, name, monkeypatch):
     assert caught.value.__cause__ is None
 
 
-def test_a_value_that_is_no_number_is_named(postgres):
+def test_a_value_that_is_not_a_number_is_named(postgres):
     data = postgres.make(pa.table({"x": ["1", "forty"] * 9, "y": ["a", "b"] * 9}))
     with pytest.raises(InputError) as caught:
         fit_model(data, "y", events={"x": "gaussian"}, model="naive")

@@ -26,7 +26,7 @@ def two_workers(tmp_path_factory):
 
 
 @pytest.mark.all_cases
-def test_it_keeps_the_laws(two_workers):
+def test_it_passes_the_engine_checks(two_workers):
     spark, _ = two_workers
     check_engine(get_engine("spark"), spark.createDataFrame)
 

@@ -16,8 +16,8 @@ from tests.engines.test_engines import same
 import candide as cd
 from candide.data.table import Table
 from candide.engines.base import LabelledSource, get_engine
+from candide.engines.counting import prepare_source
 from candide.engines.draw_sample import draw_sample
-from candide.engines.planning import prepare_source
 from candide.engines.spark.source import Spark, SparkSource
 from candide.engines.sql.offline_query import HEADER
 from candide.errors import InputError, SourceError
@@ -61,7 +61,7 @@ def test_a_pasted_query_counts_times_in_no_zone(spark):
 
 
 @pytest.mark.all_cases
-def test_it_keeps_the_laws_on_executors(spark):
+def test_it_passes_the_engine_checks_on_executors(spark):
     """Rows that are made anew each time are counted by no query; those that are read are in the test of a cluster."""
     check_engine(get_engine("spark"), lambda table: spark.createDataFrame(table).repartition(2))
 
@@ -311,7 +311,7 @@ def test_the_setting_of_batches_is_left_as_it_was(spark, mixed):
     assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == before
 
 
-def test_executors_without_the_package_are_told_of(spark, monkeypatch):
+def test_executors_without_the_package_are_reported(spark, monkeypatch):
     frame = spark.range(50).repartition(1).selectExpr("sin(id) AS x", "id % 2 AS y")
     monkeypatch.setattr(spark.sparkContext, "pythonExec", "/usr/bin/python3")
     monkeypatch.setitem(spark.sparkContext.environment, "PYTHONPATH", "")
@@ -329,7 +329,7 @@ def test_a_wrong_address_is_refused_at_once(address, monkeypatch):
     assert caught.value.remedy
 
 
-def test_no_java_is_told_of(monkeypatch, tmp_path):
+def test_a_missing_java_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ImportError, match="JRE"):

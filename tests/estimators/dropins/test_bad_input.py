@@ -280,7 +280,7 @@ def test_fractions_above_one_are_refused():
         ours("BernoulliNB", binarize=None).fit([[3.0], [0.0]], [0, 1])
 
 
-def test_a_category_that_is_no_position():
+def test_a_category_that_is_not_a_position():
     with pytest.raises(InputError, match="4000000001 categories") as caught:
         ours("CategoricalNB").fit(np.array([[0, 4_000_000_000], [1, 2]]), [0, 1])
     assert caught.value.column == 1

@@ -1,60 +1,48 @@
-"""Sources of DuckDB: files, frames, queries and relations, opened as one view that can be read repeatedly.
+"""The DuckDB engine, and its sources: files, frames, queries and relations, as one view that is read repeatedly."""
 
-A path, a glob or a folder (CSV, TSV, Parquet, JSON lines, Arrow, Feather; compressed or not), ``-`` for standard input,
-a DuckDB or SQLite file, a workbook, ARFF, an SQL query, a data frame, an Arrow table, a DuckDB relation; a folder of
-folders of documents (:mod:`candide.engines.duckdb.foreign_files`).
-
->>> import pyarrow as pa
->>> with DuckDBSource.open(pa.table({"age": [30, 41], "job": ["cook", None]})) as source:
-...     source.columns, source.fetch_rows("SELECT count(*) FROM source")
-({'age': 'BIGINT', 'job': 'VARCHAR'}, [(2,)])
-"""
-
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, TypeVar
 
-import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
 from candide.data.column_types import is_coded_number
-from candide.data.limits import LIMITS
+from candide.data.labels import Labels
 from candide.data.notes import Note
-from candide.data.text_formats import PLAIN_FORMAT, TextFormat, parse_plain_numbers
-from candide.engines.base import Folds
-from candide.engines.batches import Scan
-from candide.engines.duckdb import progress, type_inference
-from candide.engines.duckdb.attach import AttachedData, attach, make_temporary_file
-from candide.engines.duckdb.csv_detection import named_rows
-from candide.engines.duckdb.csv_options import castable_sql, is_not_header, replace_columns_sql, typed_table_sql
-from candide.engines.duckdb.duckdb_errors import translate_errors
-from candide.engines.duckdb.spread_sample import (
-    append_values,
-    find_binary_columns,
-    find_other_values,
-    sample_other_texts,
+from candide.data.table import LIMITS
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat
+from candide.engines.base import Folds, Source
+from candide.engines.batches import Scan, batch_size, iterate_columns, run_interruptible
+from candide.engines.duckdb import type_inference
+from candide.engines.duckdb.attach import AttachedData, connect, estimate_lines
+from candide.engines.duckdb.csv_files import is_not_header, named_rows
+from candide.engines.duckdb.formats import (
+    IS_NUMBER,
+    castable_sql,
+    missing_sql,
+    replace_columns_sql,
+    translate_errors,
+    typed_table_sql,
 )
-from candide.engines.interrupts import run_interruptible
+from candide.engines.duckdb.number_formats import is_string
 from candide.engines.reading import ReadOptions
-from candide.engines.sql.dialect import Expr
+from candide.engines.sql.dialect import Expr, SourceColumn, call_function, quote_identifier, quote_text
 from candide.engines.sql.dialects.duckdb import DuckDBDialect
-from candide.engines.sql.source import FOLD, SqlSource, assign_folds
-from candide.engines.sql.text import quote_identifier, quote_text
+from candide.engines.sql.source import FOLD, SqlEngine, SqlSource, assign_folds, fold_column, select_sql
 from candide.errors import InputError
 from candide.files import remove_temporary
-
-if TYPE_CHECKING:
-    from candide.engines.duckdb.engine import DuckDB
+from candide.model.plan import Plan, PlanPart
 
 T = TypeVar("T")
 _EMPTY_MAPPING: Mapping[str, str] = MappingProxyType({})
 _Formats = Mapping[str, TextFormat]
-_NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|DECIMAL")
+_MAX_LEVELS_PER_COLUMN = 1 << 8  # in a query: parsing a level costs as much as a lookup in a thousand rows
+_MAX_LEVELS = 1 << 11  # of all columns
+# The progress of DuckDB jumps from a few percent to the end, so a function that a query calls counts the rows.
+_TICK = "candide_tick"
 
 
 class DuckDBSource(SqlSource):
@@ -64,56 +52,31 @@ class DuckDBSource(SqlSource):
     view = "source"
     takes_folds = True
 
-    def __init__(self, con: Any, reading: ReadOptions, engine: "DuckDB | None" = None):
-        self.con, self.reading = con, reading
-        self.engine = engine  # type: ignore[assignment]
-        self.attached = AttachedData()
+    def __init__(self, data: Any, reading: ReadOptions, engine: "DuckDB"):
+        self.con, self.reading, self.engine = connect(reading), reading, engine
+        self.attached = AttachedData(self.con, self.view)
         self.columns: dict[str, str] = {}
         self.types: dict[str, str] = {}  # of a CSV: inferred, with the formats of its numbers and dates
         self.text_formats: dict[str, TextFormat] = {}
         self.original_names: dict[str, str] = {}  # of other sources: second names of text that is read as numbers
-        self.rows_read = 0
-        self._as_opened: tuple[str, dict[str, str], dict[str, str], Any] | None = None  # before text was parsed
         self.spread_values: dict[str, Any] = {}
+        self._as_opened: tuple[str, dict[str, str], dict[str, str], Any] | None = None  # before text was parsed
         self._folds: dict[Folds, str] = {}
         self._lock: Lock | None = None  # on the number of rows read, where progress is shown
-
-    @classmethod
-    def open(cls, data: Any, reading: ReadOptions | None = None, engine: "DuckDB | None" = None) -> Self:
-        """Open anything that holds rows."""
-        reading = reading or ReadOptions()
-        con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        with suppress(duckdb.InvalidInputException):  # a notebook without ipywidgets has no progress bar
-            con.execute("SET enable_progress_bar = false")  # the command line has its own
-        con.execute("SET enable_external_file_cache = false")  # memory must not grow with the file
-        # The statistics of Parquet files ignore NaN, and by them isnan() would be optimised to false.
-        con.execute("SET disabled_optimizers = 'statistics_propagation'")
-        if reading.memory_limit:
-            try:
-                con.execute(f"SET memory_limit = {quote_text(str(reading.memory_limit))}")
-            except duckdb.Error:
-                what, remedy = f"memory_limit is {reading.memory_limit!r}", "pass a size, such as 2GB"
-                raise InputError(what, value=reading.memory_limit, remedy=remedy) from None
-        if reading.threads:
-            con.execute(f"SET threads = {int(reading.threads)}")
-        source = cls(con, reading, engine)
+        attached = self.attached
         try:
-            attach(con, data, reading, source.view, source.attached)
-            source._adopt(source.attached)
-            source._describe()
-            source._mask_missing()
+            attached.attach(data, reading)
+            self.name, self.notes, self.encoding = attached.name, attached.notes, attached.encoding
+            self.documents, self.is_untyped = attached.documents, attached.csv is not None
+            self.categories = tuple(field.name for field in attached.schema or () if is_coded_number(field.type))
+            self._describe()
+            if attached.csv is None and (absent := self._missing_sql(self.columns)):  # of a CSV, as it is read
+                self._select_from(replace_columns_sql(self.view, absent, self._original_names(absent)))
         except BaseException:
-            source.close()
+            self.close()
             raise
-        return source
-
-    def _adopt(self, attached: AttachedData) -> None:
-        self.name, self.notes, self.encoding = attached.name, attached.notes, attached.encoding
-        self.documents, self.is_untyped = attached.documents, attached.csv is not None
-        self.categories = tuple(field.name for field in attached.schema or () if is_coded_number(field.type))
 
     def close(self) -> None:
-        """Close the connection and remove temporary files."""
         self.attached.relation = None
         self.con.close()
         for resource in self.attached.resources:
@@ -121,12 +84,12 @@ class DuckDBSource(SqlSource):
                 remove_temporary(str(resource))
         self.attached.resources.clear()
 
-    # Queries
-
     def fetch_rows(self, sql: str) -> list[tuple]:
-        """Run a query over the view ``source`` and fetch its rows."""
-        with translate_errors(self.name):
-            return self._run_interruptible(lambda: self._query(sql).fetchall())
+        return self._run(lambda: self._query(sql).fetchall())
+
+    def fetch_arrow(self, sql: str) -> Any:
+        """Run a query and fetch its result as one Arrow table."""
+        return self._run(lambda: self._query(sql).to_arrow_table())
 
     def stream_rows(self, sql: str) -> Iterator[tuple]:
         for batch in self._scan(sql, 100_000).batches:
@@ -138,67 +101,61 @@ class DuckDBSource(SqlSource):
     def scan(self, sql: str, size: int) -> Scan:
         """Run a query for rows of the source; its schema, and its result in Arrow record batches."""
         scan = self._scan(sql, size)
-        return Scan(scan.schema, self._count_batches(scan.batches))
+        return Scan(scan.schema, map(self._count_batch, scan.batches))
+
+    def _count_batch(self, batch: Any) -> Any:
+        self.rows_read += batch.num_rows
+        return batch
 
     def _scan(self, sql: str, size: int) -> Scan:
-        with translate_errors(self.name):
-            reader = self._run_interruptible(lambda: self._query(sql).to_arrow_reader(size))
-        return Scan(reader.schema, self._read(reader))
-
-    def _read(self, reader: Any) -> Iterator[Any]:
-        with translate_errors(self.name):
-            while (batch := self._run_interruptible(lambda: next(reader, None))) is not None:
-                yield batch
-
-    def _count_batches(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            self.rows_read += batch.num_rows
-            yield batch
-
-    def fetch_arrow(self, sql: str) -> Any:
-        """Run a query and fetch its result as one Arrow table."""
-        with translate_errors(self.name):
-            return self._run_interruptible(lambda: self._query(sql).to_arrow_table())
+        reader = self._run(lambda: self._query(sql).to_arrow_reader(size))
+        return Scan(reader.schema, iter(lambda: self._run(lambda: next(reader, None)), None))
 
     def head(self, n: int) -> Any:
         chosen = ", ".join(map(quote_identifier, self.columns)) if self.original_names else "*"
         return self.fetch_arrow(f"SELECT {chosen} FROM {self.view} LIMIT {n}")
 
-    # Progress
+    def _query(self, sql: str) -> Any:
+        relation = self.attached.relation
+        return self.con.sql(sql) if relation is None else relation.query(self.view, sql)
+
+    def _run(self, call: Callable[[], T]) -> T:
+        """The result of a query; a relation has its own connection, which older versions do not show."""
+        relation = self.attached.relation
+        con = self.con if relation is None else getattr(relation, "_con", None)
+        with translate_errors(self.name):
+            return call() if con is None else run_interruptible(con, call)
 
     def start_progress(self) -> None:
         super().start_progress()
-        self.n_rows = self._estimate_rows()
+        if self.attached.text_files:
+            self.n_rows = estimate_lines(self.attached.text_files)
+        else:
+            is_uncounted = self.attached.is_query or self.attached.documents
+            self.n_rows = None if is_uncounted else self.fetch_rows(f"SELECT count(*) FROM {self.view}")[0][0]
         if self._lock is None and self.attached.relation is None:
-            self._lock = Lock()
-            progress.register_tick(self.con, self._tick)
+            self._lock = lock = Lock()
 
-    def _tick(self, rows: int) -> None:
-        assert self._lock is not None
-        with self._lock:  # queries run on threads
-            self.rows_read += rows
+            def tick(rows: Any) -> Any:
+                with lock:  # queries run on threads
+                    self.rows_read += len(rows)
+                return rows
+
+            self.con.create_function(_TICK, tick, ["BOOLEAN"], "BOOLEAN", type="arrow", side_effects=True)
 
     @property
     def tick(self) -> Expr | None:
-        return None if self._lock is None else progress.ROW_TICK.copy()
-
-    def _estimate_rows(self) -> int | None:
-        if self.attached.text_files:
-            return progress.estimate_lines(self.attached.text_files)
-        if self.attached.is_query or self.attached.documents:
-            return None
-        return self.fetch_rows(f"SELECT count(*) FROM {self.view}")[0][0]
+        return None if self._lock is None else call_function(_TICK, exp.true())
 
     def materialise(self) -> None:
         """Write the rows of a query to a temporary file, once."""
         if not self.attached.is_query:
             return
-        path = make_temporary_file("parquet", self.attached)
-        with translate_errors(self.name):  # without another temporary file, which an interrupt would leave behind
-            rows = self._query(f"SELECT * FROM {self.view}")
-            self._run_interruptible(lambda: rows.write_parquet(str(path), use_tmp_file=False))
+        path = self.attached.temporary_file("parquet")
+        rows = self._run(lambda: self._query(f"SELECT * FROM {self.view}"))
+        self._run(lambda: rows.write_parquet(path, use_tmp_file=False))  # an interrupt would leave its file behind
         self.attached.relation, self.attached.is_query, self._as_opened = None, False, None
-        self._create_view(f"read_parquet({quote_text(str(path))})")
+        self._create_view(f"read_parquet({quote_text(path)})")
         self._describe()
 
     def with_folds(self, folds: Folds) -> Expr:
@@ -222,7 +179,7 @@ class DuckDBSource(SqlSource):
     def read_head(
         self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
     ) -> tuple[Any, list[Note]]:
-        self.spread_values = {}
+        self.spread_values, csv = {}, self.attached.csv
         if self.types:  # inferred before
             self.types, self.text_formats = {}, {}
             self._set_types(dict.fromkeys(self.columns, "VARCHAR"), {})
@@ -232,37 +189,34 @@ class DuckDBSource(SqlSource):
         head = self.head(n)
         if not head.num_rows:
             return head, []
-        if self.attached.csv is None:
-            if repeats := named_rows(head):
-                self._select_from(f"(SELECT * FROM {self.view} WHERE {is_not_header(self.columns)})")
-                head = self.head(n)
-            if head.num_rows == n and not self.attached.is_query:
-                binary = [name for name in find_binary_columns(head) if name != target]
-                names = [name for name in binary if _NUMBER.match(self.columns[name])]
-                with translate_errors(self.name):
-                    query = lambda: find_other_values(self._query, self.view, names, n)  # noqa: E731
-                    self.spread_values = self._run_interruptible(query)
-            head, notes = self._infer_text_types(head, target, as_text, as_numbers)
+        repeats = [] if csv else named_rows(head)
+        if repeats:
+            self._select_from(f"(SELECT * FROM {self.view} WHERE {is_not_header(self.columns)})")
+            head = self.head(n)
+        binary = type_inference.find_binary_columns(head) if head.num_rows == n else []
+        if csv is None:
+            names = [name for name in binary if name != target and IS_NUMBER.match(self.columns[name])]
+            if not self.attached.is_query:
+                find = type_inference.find_other_values
+                self.spread_values = self._run(lambda: find(self._query, self.view, names, n))
+            head, notes = self._infer_text_types(head, {target, *as_text, *self.documents}, as_numbers)
             return head, [*repeats, *notes]
-        csv = self.attached.csv
         texts = {*as_text, *(csv.categories - set(as_numbers))}
-        binary = find_binary_columns(head) if head.num_rows == n else []
         names = [name for name in binary if name not in {target, *texts}]
-        others = sample_other_texts(self.con, csv, names, n, lambda: str(make_temporary_file("csv", self.attached)))
-        values = append_values(head, others)
+        others = type_inference.sample_other_texts(self.con, csv, names, n, lambda: self.attached.temporary_file("csv"))
+        values = type_inference.append_values(head, others)
         read = type_inference.infer_types(self.con, values, target, texts, as_numbers, self.reading, csv.text_columns)
         self._set_types(read.types, read.text_formats)
-        cast = lambda table, types: self._cast_columns(table, types, read.text_formats)  # noqa: E731
-        self.spread_values = {n: cast(pa.table({n: c}), {n: read.types[n]})[n] for n, c in others.items()}
-        return cast(head, read.types), read.notes
+        for name, column in others.items():
+            cast = self._cast_columns(pa.table({name: column}), {name: read.types[name]}, read.text_formats)
+            self.spread_values[name] = cast[name]
+        return self._cast_columns(head, read.types, read.text_formats), read.notes
 
-    def _infer_text_types(
-        self, head: Any, target: str, as_text: Sequence[str], as_numbers: Sequence[str]
-    ) -> tuple[Any, list[Note]]:
+    def _infer_text_types(self, head: Any, excluded: set[str], as_numbers: Sequence[str]) -> tuple[Any, list[Note]]:
         """Read text columns of a typed source that hold numbers or dates as such, by the rules for files."""
-        excluded = {target, *as_text, *self.documents}
-        names = [n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in excluded]
-        names = [name for name in names if type_inference.is_string(head, name)]
+        names = [
+            n for n, kind in self.columns.items() if kind == "VARCHAR" and n not in excluded and is_string(head, n)
+        ]
         texts = head.select(names)
         read = type_inference.infer_types(self.con, texts, None, (), as_numbers, self.reading, names, typed=True)
         read.types = {name: kind for name, kind in read.types.items() if kind != "VARCHAR"}
@@ -278,7 +232,6 @@ class DuckDBSource(SqlSource):
     def read_numbers(
         self, names: Sequence[str], text_formats: _Formats | None = None, temporal: Mapping[Any, str] = _EMPTY_MAPPING
     ) -> list[Note]:
-        """In the format of the first rows, where they come as text."""
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if not names:
             return []
@@ -297,25 +250,8 @@ class DuckDBSource(SqlSource):
         self._select_from(replace_columns_sql(table, self._missing_sql(read.types)))
         self.columns |= read.types
 
-    def _mask_missing(self) -> None:
-        """Replace missing-value markers of a typed source; those of a CSV are replaced as it is read."""
-        if self.attached.csv is None and (absent := self._missing_sql(self.columns)):
-            names = self._original_names(absent).items()
-            copies = [f"{quote_identifier(name)} AS {quote_identifier(other)}" for name, other in names]
-            self._select_from(replace_columns_sql(self.view, absent, copies))
-
     def _missing_sql(self, types: Mapping[str, str]) -> dict[str, str]:
-        """SQL for columns without missing-value markers: numbers by value, text as it is written."""
-        na = self.reading.na_values
-        numbers = ", ".join(f"CAST({number!r} AS DOUBLE)" for number in parse_plain_numbers(na))
-        texts = "" if self.is_untyped else ", ".join(map(quote_text, na))
-        out = {}
-        for name, kind in types.items():
-            column, is_number = quote_identifier(name), bool(_NUMBER.match(kind))
-            if markers := numbers if is_number else texts if kind.startswith(("VARCHAR", "ENUM")) else "":
-                value = f"CAST({column} AS {'DOUBLE' if is_number else 'VARCHAR'})"
-                out[name] = f"CASE WHEN {value} IN ({markers}) THEN NULL ELSE {column} END"
-        return out
+        return missing_sql(types, self.reading.na_values, not self.is_untyped)
 
     def _original_names(self, names: Iterable[str]) -> dict[str, str]:
         """Second names for columns that are about to be parsed, under which they stay as they are."""
@@ -323,20 +259,9 @@ class DuckDBSource(SqlSource):
         self.original_names |= new
         return new
 
-    def _select_from(self, table: str) -> None:
-        sql = f"SELECT * FROM {table}"
-        with translate_errors(self.name):
-            if self.attached.relation is not None:
-                self.attached.relation = self._query(sql)
-            else:
-                self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view}_read AS {sql}")
-                self.view = f"{self.view}_read"
-
     def original_columns(self, names: Sequence[str]) -> list[tuple[str, Any]]:
-        """Of a CSV as text, under second names."""
         if self.attached.csv is None:
-            schema = self.attached.schema
-            types = {} if schema is None else {field.name: field.type for field in schema}
+            types = {field.name: field.type for field in self.attached.schema or ()}
             return [(self.original_names.get(name, name), types.get(name)) for name in names]
         originals = {name: f"{name} as it is written" for name in names}
         self._set_types({}, {}, originals)
@@ -357,31 +282,26 @@ class DuckDBSource(SqlSource):
         """Text columns, cast to SQL types; what does not fit is missing."""
         self.con.register("head", head)
         castable = {name: castable_sql(name, text_formats.get(name, PLAIN_FORMAT)) for name in types}
-        reads = ", ".join(
-            f"TRY_CAST({castable[name]} AS {kind}) AS {quote_identifier(name)}" for name, kind in types.items()
-        )
-        table = replace_columns_sql(f"(SELECT {reads} FROM head)", self._missing_sql(types))
+        casts = (f"TRY_CAST({castable[name]} AS {kind}) AS {quote_identifier(name)}" for name, kind in types.items())
+        table = replace_columns_sql(f"(SELECT {', '.join(casts)} FROM head)", self._missing_sql(types))
         return self.con.sql(f"SELECT * FROM {table}").to_arrow_table()
 
-    # The view
+    def _select_from(self, table: str) -> None:
+        with translate_errors(self.name):
+            if self.attached.relation is not None:
+                self.attached.relation = self._query(f"SELECT * FROM {table}")
+            else:
+                self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view}_read AS SELECT * FROM {table}")
+                self.view = f"{self.view}_read"
 
-    def _query(self, sql: str) -> Any:
-        relation = self.attached.relation
-        return self.con.sql(sql) if relation is None else relation.query(self.view, sql)
-
-    def _run_interruptible(self, call: Callable[[], T]) -> T:
-        """The result of a query; a relation has its own connection, which older versions do not show."""
-        relation = self.attached.relation
-        con = self.con if relation is None else getattr(relation, "_con", None)
-        return call() if con is None else run_interruptible(con, call)
+    def _create_view(self, reader: str) -> None:
+        self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view} AS SELECT * FROM {reader}")
 
     def _describe(self) -> None:
         if self.attached.csv is not None:
             self.columns = dict.fromkeys(self.attached.csv.names, "VARCHAR")
         elif self.attached.relation is not None:
-            relation = self.attached.relation.query(
-                self.view, f"SELECT * FROM {self.view}"
-            )  # duplicate names become distinct
+            relation = self._query(f"SELECT * FROM {self.view}")  # makes duplicate names distinct
             self.columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
         else:
             self.columns = {row[0]: row[1] for row in self.fetch_rows(f"DESCRIBE {self.view}")}
@@ -389,5 +309,66 @@ class DuckDBSource(SqlSource):
         if not self.columns:
             raise InputError(f"{self.name} has no columns")
 
-    def _create_view(self, reader: str) -> None:
-        self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view} AS SELECT * FROM {reader}")
+
+class DuckDB(SqlEngine):
+    """Counts moments, sums and levels by itself."""
+
+    name = "duckdb"
+
+    def open(self, data: Any, reading: ReadOptions | None = None) -> DuckDBSource:
+        return DuckDBSource(data, reading or ReadOptions(), self)
+
+    def score(
+        self,
+        source: Source,
+        plan: Plan,
+        keep: Sequence[str] = (),
+        *,
+        folds: Folds | None = None,
+        codes: bool = True,
+        span: tuple[int, int] | None = None,
+    ) -> Scan:
+        assert isinstance(source, DuckDBSource)
+        chosen, limit = [], _MAX_LEVELS if codes else 0
+        for i, (part, j) in enumerate(iterate_columns(plan)):
+            name = str(part.columns[j])
+            kind = source.columns.get(name, "")
+            is_level = part.block_kind == "codes" and part.encodings[j].is_read_as_text
+            levels = part.levels[j] if is_level else Labels(())
+            as_text = not codes and kind == "VARCHAR"
+            value = exp.column(name, quoted=True) if as_text else _column_value(source, part, j)
+            if kind.startswith(("VARCHAR", "ENUM")) and _can_inline_levels(levels, limit):
+                limit -= len(levels)
+                chosen.append(exp.alias_(source.dialect.level_code(value, levels), f"code{i}"))
+            else:
+                chosen.append(exp.alias_(value, f"f{i}"))
+        chosen += [exp.alias_(exp.column(name, quoted=True), f"k{i}") for i, name in enumerate(keep)]
+        query = select_sql(source, [*chosen, *fold_column(folds)], folds)
+        rows = "" if span is None else f" LIMIT {span[1]} OFFSET {span[0]}"
+        return source.scan(query + rows, batch_size(plan))
+
+
+def _column_value(source: DuckDBSource, part: PlanPart, j: int) -> Expr:
+    """A column as the model reads it; null where the source lacks it."""
+    name, is_text = str(part.columns[j]), part.encodings[j].is_read_as_text
+    kind = source.columns.get(name)
+    if kind is None:
+        return exp.cast(exp.Null(), "TEXT" if is_text else "DOUBLE")
+    is_level = part.block_kind != "documents" and is_text
+    column = SourceColumn(name, kind, source.dialect, is_level=is_level)
+    if part.block_kind == "documents":
+        return column.raw if kind.upper() in ("VARCHAR", "BLOB") else exp.cast(column.raw, "TEXT")
+    return column.aggregate_value if is_level else column.value
+
+
+def _can_inline_levels(levels: Labels, limit: int) -> bool:
+    """Whether all levels are text, and few and plain enough for a query."""
+    if not 0 < len(levels) <= min(limit, _MAX_LEVELS_PER_COLUMN):
+        return False
+    if not all(isinstance(level, str) and "\0" not in level for level in levels.values):
+        return False
+    try:
+        "".join(levels.values).encode()
+    except UnicodeEncodeError:  # half of a character
+        return False
+    return True

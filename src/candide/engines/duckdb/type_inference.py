@@ -1,54 +1,41 @@
-"""Types of text columns, inferred from the first rows of a source before all rows are read.
+"""Infer the types of text columns from the first rows of a source, and from rows all over it where these mislead.
 
 A CSV has no types: its columns hold whole numbers, numbers, dates, true/false, or text. How numbers and dates are
-written is detected in :mod:`candide.engines.duckdb.format_detection`.
-
->>> columns = ["1", "2"], ["1", "2.5", None], ["true", "FALSE"], ["yes", "no"], ["0", "1"]
->>> [infer_csv_type(pa.array(values)) for values in columns]
-['BIGINT', 'DOUBLE', 'BOOLEAN', 'VARCHAR', 'VARCHAR']
->>> infer_csv_type(pa.array(["01", "02"]), is_label=True)  # a label is text unless it is plainly a number
-'VARCHAR'
+written is detected in :mod:`candide.engines.duckdb.number_formats`.
 """
 
+import os
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from candide import formatting
 from candide.data.notes import Note
-from candide.data.temporal import temporal_kind_of
-from candide.data.text_formats import TextFormat, parse_plain_numbers
-from candide.engines.duckdb.format_detection import (
-    DATE_PATTERNS,
-    PLAIN_DATES,
-    TYPE_PATTERNS,
-    FormatOptions,
-    all_match,
-    choose_formats,
-    date_examples,
-    default_format,
-    format_notes,
-    format_options,
-    number_patterns,
-    type_with_format,
-    without_missing,
-)
+from candide.data.text_columns import temporal_kind_of
+from candide.data.text_formats import PLAIN_FORMAT, TextFormat, parse_plain_numbers
+from candide.engines.duckdb import number_formats
+from candide.engines.duckdb.number_formats import FormatOptions, all_match, has_match, without_missing
 from candide.engines.reading import ReadOptions
+
+if TYPE_CHECKING:
+    from candide.engines.duckdb.csv_files import CsvOptions
 
 _PLAIN_INTEGER = r"^(0|-?[1-9]\d{0,17})$"
 _LEADING_ZEROS = r"^\s*[+-]?0\d"  # as codes begin, and numbers do not
 _BOOLEAN = r"^(?i:true|false)$"
-_NOTHING: Mapping[Any, str] = MappingProxyType({})
-_NOT_TEXT = {"BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "INTERVAL"}
+_NOT_TEXT = {kind for _, kind in number_formats.TYPE_PATTERNS}
 _N_SHOWN = 3  # values in a note
 _N_FIRST_VALUES = 64  # values that decide which formats are tried
 _FEW = 0.1  # proportion of distinct values that are named one by one, where all are numbers in several formats
+_N_POSITIONS = 32  # of a CSV, at which lines are read
+_MIN_BYTES = 1 << 18  # bytes of a CSV that is worth it
 
 
 @dataclass
@@ -63,12 +50,11 @@ class InferredTypes:
 def infer_csv_type(column: Any, *, is_label: bool = False, is_category: bool = False) -> str:
     """The SQL type of a text column. Categories and columns of 0 and 1 are counted as text and parsed afterwards."""
     present = column.drop_null()
-    if len(present) == 0 or (not is_label and (is_category or all_match(present, "^[01]$"))):
+    if is_label:  # text unless it is plainly a number
+        return "BIGINT" if len(present) and all_match(present, _PLAIN_INTEGER) else "VARCHAR"
+    if len(present) == 0 or is_category or all_match(present, "^[01]$"):
         return "VARCHAR"
-    if is_label:
-        return "BIGINT" if all_match(present, _PLAIN_INTEGER) else "VARCHAR"
-    kinds = (*TYPE_PATTERNS, (_BOOLEAN, "BOOLEAN"))
-    return next((kind for pattern, kind in kinds if all_match(present, pattern)), "VARCHAR")
+    return number_formats.plain_type(present) or ("BOOLEAN" if all_match(present, _BOOLEAN) else "VARCHAR")
 
 
 def infer_types(
@@ -84,45 +70,41 @@ def infer_types(
 ) -> InferredTypes:
     """The types of all columns; a column that can be read in two ways may be decided by the others.
 
-    ``codes_in`` are text columns in which whole numbers are codes. ``typed``: the source has types of its own, so text
-    such as "true" stays text.
+    ``codes_in`` are text columns in which whole numbers are codes. In a ``typed`` source text such as "true" stays
+    text.
     """
-    read, undecided, codes = InferredTypes(), dict[str, FormatOptions](), []
-    for name, column in zip(head.column_names, head.columns, strict=True):
+    columns = dict(zip(head.column_names, head.columns, strict=True))
+    out, undecided, codes = InferredTypes(), dict[str, FormatOptions](), list[str]()
+    for name, column in columns.items():
         kind = infer_csv_type(column, is_label=name == target, is_category=name in as_text)
-        is_code_column = name in codes_in and name not in as_numbers
-        read.types[name] = "VARCHAR" if typed and kind not in _NOT_TEXT else kind
-        if kind == "HUGEINT" and is_code_column:
-            read.types[name] = "VARCHAR"
+        is_declared = name in as_numbers
+        is_code_column = name in codes_in and not is_declared
+        is_text = (typed and kind not in _NOT_TEXT) or (kind == "HUGEINT" and is_code_column)
+        out.types[name] = "VARCHAR" if is_text else kind
         if name == target or name in as_text or kind not in ("VARCHAR", "BIGINT", "DOUBLE"):
             continue
-        options = format_options(con, column, None if kind == "VARCHAR" else kind)
-        if typed and options and not _NOT_TEXT.issuperset(options.types.values()):
-            options = None
-        if kind == "VARCHAR" and name not in as_numbers and options and options.is_plain:  # all 0 and 1
+        options = number_formats.format_options(con, column, None if kind == "VARCHAR" else kind)
+        if options is None:
+            out.types[name] = "VARCHAR" if typed else kind
+        elif kind == "VARCHAR" and not is_declared and options.is_plain:  # all 0 and 1
             continue
-        if options and options.is_whole and options.is_plain and is_code_column:
-            read.types[name] = "VARCHAR"
-        elif options and options.is_whole and name not in as_numbers and _has_leading_zeros(column):
-            read.types[name] = "VARCHAR"
+        elif options.is_whole and options.is_plain and is_code_column:
+            out.types[name] = "VARCHAR"
+        elif options.is_whole and not is_declared and has_match(column, _LEADING_ZEROS):
+            out.types[name] = "VARCHAR"
             codes.append(name)
-        elif options:
+        else:
             undecided[name] = options
-        elif typed:
-            read.types[name] = "VARCHAR"
-    chosen = choose_formats(undecided, reading)
-    read.types |= {name: options.types[key] for name, (options, key) in chosen.items()}
+    chosen = number_formats.choose_formats(undecided, reading)
+    out.types |= {name: options.kind for name, (options, _) in chosen.items()}
     formats = {name: options.formats[key] for name, (options, key) in chosen.items()}
-    read.text_formats = {name: text_format for name, text_format in formats.items() if text_format != TextFormat()}
+    out.text_formats = {name: text_format for name, text_format in formats.items() if text_format != PLAIN_FORMAT}
     if codes:
-        text = (
-            f"{formatting.format_columns(codes)}: numbers that begin with 0 are taken for codes, which are categories"
-        )
+        what = "numbers that begin with 0 are taken for codes, which are categories"
         remedy = f"pass --event {codes[0]}=gaussian (events={{...}}) if they are quantities"
-        read.notes.append(Note("leading-zeros", text, codes[0], remedy))
-    columns = dict(zip(head.column_names, head.columns, strict=True))
-    read.notes += format_notes(columns, chosen) + missing_marker_notes(columns, read.text_formats)
-    return read
+        out.notes.append(Note("leading-zeros", f"{formatting.format_columns(codes)}: {what}", codes[0], remedy))
+    out.notes += number_formats.format_notes(columns, chosen) + missing_marker_notes(columns, out.text_formats)
+    return out
 
 
 def infer_number_types(
@@ -130,53 +112,40 @@ def infer_number_types(
     head: Any,
     known_formats: Mapping[str, TextFormat],
     reading: ReadOptions,
-    temporal: Mapping[Any, str] = _NOTHING,
+    temporal: Mapping[Any, str] = MappingProxyType({}),
 ) -> InferredTypes:
     """The types of columns that hold numbers or dates: in the known format, unless the values are in another.
 
     ``temporal`` columns are read as dates, or as times and durations, and as nothing else.
     """
-    read, undecided = InferredTypes(), dict[str, FormatOptions]()
-    for name, column in zip(head.column_names, head.columns, strict=True):
-        known = known_formats.get(name)
-        kind = type_with_format(con, column, known) if known else None
-        options = None if kind else format_options(con, column)
-        text_format = known or TextFormat()
-        missing = text_format.missing or default_format(column).missing  # markers that the rows fitted did not have
-        text_format = replace(text_format, missing=missing)
-        required = temporal.get(name)
-        kinds = [kind] if kind else [] if options is None else options.types.values()
-        if required and any(temporal_kind_of(each) != required for each in kinds):
-            kind, options = None, None
-        if kind is not None:
-            read.types[name], read.text_formats[name] = kind, text_format
-        elif options and _has_same_unit(options, known):
-            undecided[name] = options
-        else:
-            read.types[name] = {"date": "TIMESTAMP", "time": "INTERVAL"}.get(required or "", "DOUBLE")
-            read.text_formats[name] = text_format
-    chosen = choose_formats(undecided, reading)
-    for name, (options, key) in chosen.items():
-        read.types[name] = "DOUBLE" if options.types[key] == "BIGINT" else options.types[key]
-        read.text_formats[name] = options.formats[key]
     columns = dict(zip(head.column_names, head.columns, strict=True))
-    read.notes = format_notes(columns, chosen, fitted=True, is_known=known_formats)
-    has_markers = {name for name, text_format in known_formats.items() if text_format.missing}  # noted before
-    new = {name: text_format for name, text_format in read.text_formats.items() if name not in has_markers}
-    read.notes += missing_marker_notes(columns, new)
-    return read
-
-
-def _has_same_unit(options: FormatOptions, known: TextFormat | None) -> bool:
-    """Whether numbers in another format have the unit of the rows fitted: 14 is not 14 %."""
-    units = {text_format.unit for text_format in options.formats.values()}
-    if known is None or not known.unit:
-        return True
-    return units <= ({"%"} if known.unit == "%" else {known.unit, ""})
-
-
-def _has_leading_zeros(column: Any) -> bool:
-    return bool(pc.any(pc.match_substring_regex(column, _LEADING_ZEROS)).as_py())
+    out, undecided = InferredTypes(), dict[str, FormatOptions]()
+    for name, column in columns.items():
+        known, required = known_formats.get(name), temporal.get(name)
+        kind = number_formats.type_with_format(con, column, known) if known else None
+        options = None if kind else number_formats.format_options(con, column)
+        actual = kind or (options and options.kind)
+        if required and actual and temporal_kind_of(actual) != required:
+            kind, options = None, None
+        units = {text_format.unit for text_format in options.formats.values()} if options else set()
+        if known is not None and known.unit and not units <= ({"%"} if known.unit == "%" else {known.unit, ""}):
+            options = None  # 14 is not 14 %
+        if kind is None and options:
+            undecided[name] = options
+            continue
+        out.types[name] = kind or {"date": "TIMESTAMP", "time": "INTERVAL"}.get(required or "", "DOUBLE")
+        text_format = known or PLAIN_FORMAT
+        missing = text_format.missing or without_missing(column)[1]  # markers that the rows fitted did not have
+        out.text_formats[name] = replace(text_format, missing=missing)
+    chosen = number_formats.choose_formats(undecided, reading)
+    for name, (options, key) in chosen.items():
+        out.types[name] = "DOUBLE" if options.kind == "BIGINT" else options.kind
+        out.text_formats[name] = options.formats[key]
+    noted = {name for name, text_format in known_formats.items() if text_format.missing}  # when the model was fitted
+    new = {name: text_format for name, text_format in out.text_formats.items() if name not in noted}
+    out.notes = number_formats.format_notes(columns, chosen, fitted=True, known=known_formats)
+    out.notes += missing_marker_notes(columns, new)
+    return out
 
 
 def missing_marker_notes(columns: Mapping[str, Any], text_formats: Mapping[str, TextFormat]) -> list[Note]:
@@ -191,20 +160,11 @@ def missing_marker_notes(columns: Mapping[str, Any], text_formats: Mapping[str, 
     return notes
 
 
-def is_string(table: Any, name: str) -> bool:
-    """Whether a column of an Arrow table has a plain type of text."""
-    return str(table.schema.field(name).type) in ("string", "large_string")
+# Values that keep a column from being read as numbers or dates
 
 
-@dataclass(frozen=True)
-class StrayValues:
-    """Values that keep a text column from being read as numbers or dates, though most of its values are.
-
-    >>> stray_values(pa.array(["$53.20", "$41.75", "about 50"]))
-    StrayValues(values=['about 50'], kind='numbers', is_mixed=False)
-    >>> stray_values(pa.array(["cook", "smith", "judge"])) is None
-    True
-    """
+class StrayValues(NamedTuple):
+    """Values that keep a text column from being read as numbers or dates, though most of its values are."""
 
     values: list[str]
     kind: str  # "numbers" or "dates"
@@ -213,24 +173,29 @@ class StrayValues:
 
 def stray_values(column: Any) -> StrayValues | None:
     """The values of a text column that do not fit the number or date format that most of its distinct values have."""
-    distinct = _strings(column).drop_null().unique()
-    candidates, _ = without_missing(distinct)
-    if 2 * _count(pc.match_substring_regex(candidates, r"\d")) <= len(candidates):
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    distinct = column.cast(pa.string()).drop_null().unique()
+    values, _ = without_missing(distinct)
+    if 2 * pc.match_substring_regex(values, r"\d").true_count <= len(values):
         return None
-    masks = [(kind, pc.match_substring_regex(candidates, pattern)) for kind, pattern in _formats(candidates)]
+    first = values.slice(0, _N_FIRST_VALUES)
+    patterns = [("numbers", pattern) for pattern in number_formats.number_patterns(values)]
+    patterns += [("dates", pattern) for pattern in (*number_formats.PLAIN_DATES, *number_formats.DATE_PATTERNS)]
+    masks = [(kind, pc.match_substring_regex(values, p)) for kind, p in patterns if has_match(first, p)]
     if not masks:
         return None
-    kind, fits = max(masks, key=lambda each: _count(each[1]))
-    others = candidates.filter(pc.invert(fits)).to_pylist()
-    if kind == "numbers" and len(others) > _FEW * len(candidates):
-        numeric = [mask for each, mask in masks if each == "numbers"]
-        if _count(reduce(pc.or_, numeric)) == len(candidates):
-            return StrayValues([candidates.filter(fits)[0].as_py(), others[0]], kind, is_mixed=True)
+    kind, fits = max(masks, key=lambda each: each[1].true_count)
+    others = values.filter(pc.invert(fits)).to_pylist()
+    if kind == "numbers" and len(others) > _FEW * len(values):
+        is_number = reduce(pc.or_, [mask for kind, mask in masks if kind == "numbers"])
+        if is_number.false_count == 0:
+            return StrayValues([values.filter(fits)[0].as_py(), others[0]], kind, is_mixed=True)
+    n_fitting = len(values) - len(others)
     if not others:  # only missing-value markers, among whole numbers that are codes
-        others = sorted(set(distinct.to_pylist()) - set(candidates.to_pylist()))
-    if not 0 < len(others) < _count(fits):
+        others = sorted(set(distinct.to_pylist()) - set(values.to_pylist()))
+    if not 0 < len(others) < n_fitting:
         return None
-    if kind == "dates" and date_examples(column):  # dates in several formats have a note of their own
+    if kind == "dates" and number_formats.date_examples(column):  # there is another note on dates in several formats
         return None
     return StrayValues(others, kind)
 
@@ -252,19 +217,84 @@ def stray_note(name: Any, column: Any, untyped: bool) -> list[Note]:
     return [Note("numbers-as-text", text, name, f"to read it as {stray.kind}, {remedy}")]
 
 
-def _strings(column: Any) -> Any:
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return column if pa.types.is_string(column.type) else column.cast(pa.string())
+# Values from all over a source, for columns whose first rows hold only 0 and 1: further rows may hold numbers
 
 
-def _count(mask: Any) -> int:
-    return pc.sum(mask).as_py() or 0
+def find_binary_columns(head: Any) -> list[str]:
+    """The columns of an Arrow table that hold only 0 and 1, as numbers or as text."""
+    return [name for name, column in zip(head.column_names, head.columns, strict=True) if _is_binary(column)]
 
 
-def _formats(values: Any) -> Iterator[tuple[str, str]]:
-    """The formats that one of the first values has: the kind, and a pattern."""
-    first = values.slice(0, _N_FIRST_VALUES)
-    dates = [("dates", pattern) for pattern in (*PLAIN_DATES, *DATE_PATTERNS)]
-    for kind, pattern in [*(("numbers", pattern) for pattern in number_patterns(values)), *dates]:
-        if pc.any(pc.match_substring_regex(first, pattern)).as_py():
-            yield kind, pattern
+def _is_binary(column: Any) -> bool:
+    kind, present = column.type, column.drop_null()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return len(present) > 0 and all_match(present, r"^[01](\.0*)?$")
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return False
+    return len(present) > 0 and bool(pc.all(pc.is_in(present, pa.array([0, 1], kind))).as_py())
+
+
+def find_other_values(query: Callable[[str], Any], view: str, names: Sequence[str], n: int) -> dict[str, Any]:
+    """A sample of ``n`` values of each of the columns that hold other values than 0 and 1."""
+    if not names:
+        return {}
+    from candide.engines.sql.dialect import quote_identifier  # here, because rows in memory need no SQL
+
+    each = ", ".join(f"coalesce(bool_or({quote_identifier(name)} NOT IN (0, 1)), false)" for name in names)
+    has_others = query(f"SELECT {each} FROM {view}").fetchall()[0]
+    out = {}
+    for name in (name for name, has in zip(names, has_others, strict=True) if has):
+        sample = f"SELECT {quote_identifier(name)} FROM {view} USING SAMPLE reservoir({n} ROWS) REPEATABLE (0)"
+        out[name] = query(sample).to_arrow_table().column(0)
+    return out
+
+
+def _sample_lines(options: "CsvOptions", n: int) -> list[bytes]:
+    """About ``n`` lines of a CSV at even distances, without a pass over it.
+
+    None where it cannot be read from its middle: it is compressed, or has line breaks within fields.
+    """
+    from candide.engines.duckdb.character_encodings import COMPRESSED_SUFFIXES
+
+    path, quote = options.files[0], options.quote.encode()
+    if options.parts or len(options.files) > 1 or path.lower().endswith(COMPRESSED_SUFFIXES):
+        return []
+    if (size := os.path.getsize(path)) < _MIN_BYTES:
+        return []
+    lines = list[bytes]()
+    with open(path, "rb") as file:
+        for i in range(1, _N_POSITIONS):
+            file.seek(size * i // _N_POSITIONS)
+            file.readline()  # the rest of a line
+            lines += [file.readline() for _ in range(n // _N_POSITIONS)]
+    lines = [line for line in lines if line.endswith(b"\n") and line.strip()]
+    return [] if quote and any(line.count(quote) % 2 for line in lines) else lines
+
+
+def sample_other_texts(
+    con: Any, options: "CsvOptions", names: Sequence[str], n: int, path: Callable[[], str]
+) -> dict[str, Any]:
+    """The values of columns of a CSV at even distances, as text; {} where they cannot be read."""
+    if not names or not (lines := _sample_lines(options, n)):
+        return {}
+    import duckdb
+
+    from candide.engines.sql.dialect import quote_identifier
+
+    where = path()
+    with open(where, "wb") as file:
+        file.writelines(lines)
+    with suppress(duckdb.Error):  # reported when all lines are read
+        sample = replace(options, files=(where,), header=False, skip=0, line_ending="")
+        chosen = ", ".join(map(quote_identifier, names))
+        table = con.sql(f"SELECT {chosen} FROM {sample.select_sql({})}").to_arrow_table()
+        return {name: c for name, c in zip(names, table.columns, strict=True) if not _is_binary(c)}
+    return {}
+
+
+def append_values(head: Any, others: Mapping[str, Any]) -> Any:
+    """Rows with other values at the end of columns, from which types are inferred."""
+    for name, column in others.items():
+        chunks = [*head.column(name).slice(0, head.num_rows - len(column)).chunks, *column.chunks]
+        head = head.set_column(head.column_names.index(name), name, pa.chunked_array(chunks))
+    return head

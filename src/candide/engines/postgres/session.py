@@ -1,35 +1,31 @@
-"""A session: one connection, and one transaction in it that only reads, and sees all rows as they were at its start.
+"""A PostgreSQL session: one connection, and one read-only transaction that sees all rows as they were at its start.
 
-Whatever is asked of a source is asked there, so that counts, samples and streams are of the same rows. Rows of a table
-come in the order in which they are stored: scans begin at its first page, and no index is taken instead.
+Counts, samples and streams of a source use it, so that they have the same rows. Rows of a table come in the order in
+which they are stored: scans begin at its first page, and no index is used instead.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from candide.engines.addresses import is_address
-from candide.engines.batches import Scan
-from candide.engines.interrupts import run_interruptible
+from candide.engines.batches import Scan, run_interruptible
+from candide.engines.reading import is_address
 from candide.errors import InputError, MissingLibraryError, SourceError
 
 T = TypeVar("T")
 _BEGIN = (
     "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
     "SET LOCAL client_encoding = 'UTF8'",
-    "SET LOCAL standard_conforming_strings = on",  # a backslash in a text is one
+    "SET LOCAL standard_conforming_strings = on",  # no backslash escapes
     "SET LOCAL timezone = 'UTC'",
     "SET LOCAL synchronize_seqscans = off",
     "SET LOCAL extra_float_digits = 3",
 )
-_INDEX_SETTINGS = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
-
-
 _SERVER = re.compile(r"(?:FATAL|ERROR):\s*(.*)")
 _PASSWORD_REMEDY = "put the password into PGPASSWORD, or into the file ~/.pgpass"
 _RETRY_REMEDY = "try again; nothing was written"
-_CONNECTION_ERRORS = (  # what the driver says of a connection, what it means, and what to do
+_CONNECTION_ERRORS = (  # message of the driver, what it means, and what to do
     (r"password authentication failed|no password supplied", "", _PASSWORD_REMEDY),
     (r"role .* does not exist|Peer authentication|Ident authentication|no pg_hba", "", "name a user: USER@HOST"),
     (r"database .* does not exist", "", "name a database after the host: HOST/DATABASE"),
@@ -56,33 +52,32 @@ def translate_errors(name: str) -> Iterator[None]:
 
 
 def _make_error(name: str, error: Any) -> SourceError:
-    """By the server's code of the error, or by the words of a driver that could not ask it."""
+    """By the server's error code, or by the message of a driver that could not reach the server."""
     text, state = str(error), getattr(error, "sqlstate", None) or ""
-    message = next((what for key, what in getattr(error, "details", ()) if b"PRIMARY" in _bytes(key)), None)
-    message = _main_message(text) if message is None else _bytes(message).decode(errors="replace")
+    message, remedy = _main_message(error), ""
     if state == "42501":
-        return SourceError(message, source=name, remedy="ask its owner to GRANT SELECT on it, and USAGE on its schema")
-    if state.startswith(("57P", "08")) or _LOST_CONNECTION.search(text):
-        return SourceError("the connection was lost before all rows were read", source=name, remedy=_RETRY_REMEDY)
-    if state == "40001":
-        return SourceError(message, source=name, remedy=_RETRY_REMEDY)
-    if state == "57014":
+        remedy = "ask its owner to GRANT SELECT on it, and USAGE on its schema"
+    elif state.startswith(("57P", "08")) or _LOST_CONNECTION.search(text):
+        message, remedy = "the connection was lost before all rows were read", _RETRY_REMEDY
+    elif state == "40001":
+        remedy = _RETRY_REMEDY
+    elif state == "57014":
         remedy = "raise statement_timeout: PGOPTIONS='-c statement_timeout=0'"
-        return SourceError(message, source=name, remedy=remedy)
-    for words, what, remedy in _CONNECTION_ERRORS:
-        if re.search(words, text):
-            return SourceError(what or message, source=name, remedy=remedy)
-    return SourceError(message, source=name)
+    else:
+        for pattern, what, advice in _CONNECTION_ERRORS:
+            if re.search(pattern, text):
+                return SourceError(what or message, source=name, remedy=advice)
+    return SourceError(message, source=name, remedy=remedy)
 
 
-def _bytes(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
-
-
-def _main_message(text: str) -> str:
-    """What matters of a text of several lines."""
-    found = _SERVER.search(text)
-    return found[1].strip() if found else text.strip().splitlines()[0].partition("] ")[2] or text.strip()
+def _main_message(error: Any) -> str:
+    """The primary message of the server, or the first line of the driver's text."""
+    for key, message in getattr(error, "details", ()):
+        if b"PRIMARY" in (key.encode() if isinstance(key, str) else key):
+            return message if isinstance(message, str) else message.decode(errors="replace")
+    text = str(error)
+    match = _SERVER.search(text)
+    return match[1].strip() if match else text.strip().splitlines()[0].partition("] ")[2] or text.strip()
 
 
 class Session:
@@ -103,40 +98,29 @@ class Session:
 
     def read_in_stored_order(self) -> None:
         """Have rows of tables come in the order in which they are stored."""
-        for setting in _INDEX_SETTINGS:
+        for setting in ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan"):
             self.execute(f"SET LOCAL {setting} = off")
 
     def execute(self, sql: str) -> None:
-        """Run a statement that gives no rows."""
+        """Run a statement without a result."""
         self._with_cursor(lambda cursor: cursor.execute(sql))
 
     def fetch_rows(self, sql: str) -> list[tuple]:
-        """Run a query and fetch its rows."""
         self._set_parallel(True)
-
-        def ask(cursor: Any) -> Any:
-            cursor.execute(sql)
-            return cursor.fetch_arrow_table()
-
-        columns = [column.to_pylist() for column in self._with_cursor(ask).columns]
-        return list(zip(*columns, strict=True))
+        table = self._with_cursor(lambda cursor: _execute(cursor, sql).fetch_arrow_table())
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def schema(self, sql: str) -> Any:
-        """The Arrow schema of what a query would give."""
+        """The Arrow schema of the result of a query."""
         return self._with_cursor(lambda cursor: cursor.adbc_execute_schema(sql))
 
     def scan(self, sql: str, size: int) -> Scan:
-        """Run a query; its schema, and its result in Arrow record batches of at most so many rows, as they come.
+        """The result of a query as a stream of Arrow record batches of at most ``size`` rows.
 
-        Workers would send their rows as they find them.
+        Without parallel workers, which would send rows in any order.
         """
         self._set_parallel(False)
-
-        def ask(cursor: Any) -> Any:
-            cursor.execute(sql)
-            return cursor.fetch_record_batch()
-
-        reader = self._with_cursor(ask)
+        reader = self._with_cursor(lambda cursor: _execute(cursor, sql).fetch_record_batch())
         return Scan(reader.schema, self._read(reader, size))
 
     def _read(self, reader: Any, size: int) -> Iterator[Any]:
@@ -145,20 +129,20 @@ class Session:
             for start in range(0, batch.num_rows, size):
                 yield batch.slice(start, size)
         if self._cursor is cursor:
-            self._end_transaction()
+            self._close_cursor()
 
     def _set_parallel(self, many: bool) -> None:
         if many is not self._parallel:
             self.execute(f"SET LOCAL max_parallel_workers_per_gather TO {'DEFAULT' if many else '0'}")
             self._parallel = many
 
-    def _with_cursor(self, ask: Callable[[Any], T]) -> T:
-        """What a new cursor gives; one at a time, for a stream has the connection for itself."""
-        if self._failed is not None:  # the server answers nothing in this transaction any more
+    def _with_cursor(self, run: Callable[[Any], T]) -> T:
+        """The result of a new cursor; there is one at a time, because a stream occupies the connection."""
+        if self._failed is not None:  # the transaction is aborted
             raise self._failed
-        self._end_transaction()
+        self._close_cursor()
         self._cursor = self.con.cursor()
-        return self._guarded(lambda: ask(self._cursor))
+        return self._guarded(lambda: run(self._cursor))
 
     def _guarded(self, call: Callable[[], T]) -> T:
         try:
@@ -169,36 +153,37 @@ class Session:
             raise
 
     def interrupt(self) -> None:
-        """Have the server stop what it does."""
+        """Cancel the running query."""
         self.con.adbc_cancel()
 
-    def _end_transaction(self) -> None:
+    def _close_cursor(self) -> None:
         if self._cursor is not None:
             cursor, self._cursor = self._cursor, None
             cursor.close()
 
     def close(self) -> None:
-        """End the transaction, and what is still streaming, and let go of the connection."""
+        """Cancel a running stream, end the transaction and close the connection."""
         if self._cursor is not None and self._failed is None:
-            self.con.adbc_cancel()  # the rest of a stream would else be read to its end
-        for thing in (self._cursor, self.con):
-            try:
-                if thing is not None:
-                    thing.close()
-            except Exception:  # of a connection that is lost already
-                continue
+            self.con.adbc_cancel()  # else the rest of a stream is read to its end
+        for resource in (self._cursor, self.con):
+            with suppress(Exception):  # the connection may be lost already
+                if resource is not None:
+                    resource.close()
         self._cursor = None
+
+
+def _execute(cursor: Any, sql: str) -> Any:
+    cursor.execute(sql)
+    return cursor
 
 
 def _connect(address: str, name: str) -> Any:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
-        remedy = "pip install 'candide[postgres]'"
-        raise MissingLibraryError(
-            f"{name}: to read from PostgreSQL adbc-driver-postgresql is needed", remedy=remedy
-        ) from None
-    if not is_address(address):  # the driver would say what it took for what, and show parts of a password
+        what, remedy = "to read from PostgreSQL adbc-driver-postgresql is needed", "pip install 'candide[postgres]'"
+        raise MissingLibraryError(f"{name}: {what}", remedy=remedy) from None
+    if not is_address(address):  # the driver's message would show parts of a password
         what = "not an address of PostgreSQL"
         remedy = "write postgresql://USER@HOST:PORT/DATABASE, with %40, %2F, %25 for @, / and % in a name or password"
         raise SourceError(what, source=name, remedy=remedy)

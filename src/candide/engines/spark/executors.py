@@ -1,40 +1,121 @@
-"""What runs on executors: the array engine, on the rows of one partition, in the Arrow batches that Spark hands over.
+"""What runs on Spark executors: the array engine on the rows of one partition, in the Arrow batches from Spark.
 
-What it makes comes back as bytes, and so does an error of ours: it is no failure of the cluster, and not tried again.
+Results come back as bytes, and so do our own errors: they are not failures of the cluster, and are not tried again.
 
->>> import pyarrow as pa
->>> from candide.events import Gaussian
->>> from candide.model.plan import PlanPart
->>> class Adding:
-...     def __call__(self, batches, first):
-...         return first, sum(batch.num_rows for batch in batches)
->>> reads = BatchLayout(("x",), Plan(("x",), (PlanPart(Gaussian(), ("x",)),)))
->>> [row] = run_work(reads, Adding(), 2, iter([pa.RecordBatch.from_pydict({"c0": [1.0, 2.0, 3.0]})])).to_pylist()
->>> row["part"], row["n"], pickle.loads(row["data"]) == (2 << ROW_NUMBER_BITS, 3)
-(2, 3, True)
+Without a key, rows are assigned to folds as they come, class by class. The rows of a class in turn make rounds, one row
+for every fold, and which row of a round goes to which fold is drawn. The first round of a partition begins where the
+one before it ends, so that the folds of a class differ by one row at most. That takes a pass over the labels before,
+and rows that come in the same order again. With a key neither is needed.
 """
 
 import os
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from candide.data.equal_rows import hash_row_numbers
+from candide.data.labels import Labels
+from candide.data.sample import assign_folds_by_key
 from candide.engines.base import BatchScorer, Folds, Source, Work, get_engine
 from candide.engines.batches import read_batches
-from candide.engines.spark.folds import ClassRowCounts, FoldAssignment, count_classes
 from candide.errors import CandideError
 from candide.model.plan import Plan
 
 ROW_NUMBER_BITS = 40  # bits of the number of a row in its partition
 RESULT_SCHEMA = "part long, n long, data binary, error binary"
 BatchMapper = Callable[[Iterator[Any]], Iterator[Any]]  # what Spark calls with the batches of each partition
+ClassRowCounts = Mapping[str, int]  # how many rows of each class
+_MISSING_CLASS = ""  # no class has this representation
+
+
+class FoldAssignment(Protocol):
+    """How rows get their folds, by a column."""
+
+    column: str
+
+    def fold_function(self, part: int) -> Callable[[Any], Any]:
+        """The function from the values of a partition in that column, batch by batch in order, to their folds."""
+        ...
+
+
+@dataclass(frozen=True)
+class KeyFolds(FoldAssignment):
+    column: str
+    n: int
+    seed: int
+
+    def fold_function(self, part: int) -> Callable[[Any], Any]:
+        return lambda keys: pa.array(assign_folds_by_key(keys, self.n, self.seed, self.column))
+
+
+@dataclass(frozen=True)
+class StratifiedFolds(FoldAssignment):
+    """By the class, and by how many rows of it come before those of a partition."""
+
+    column: str
+    n: int
+    seed: int
+    counts_before: Sequence[ClassRowCounts]  # of each partition
+
+    def fold_function(self, part: int) -> Callable[[Any], Any]:
+        n_before = Counter(self.counts_before[part] if part < len(self.counts_before) else {})
+
+        def folds(labels: Any) -> Any:
+            classes = Labels.from_values(labels)
+            codes = classes.encode(labels)
+            fold = np.zeros(len(codes), np.int16)
+            for code, name in enumerate([*map(repr, classes.values), _MISSING_CLASS]):
+                rows = np.flatnonzero(codes == (code if code < len(classes) else -1))
+                fold[rows] = _fold_of_places(n_before[name] + np.arange(len(rows)), self.n, self.seed, name)
+                n_before[name] += len(rows)
+            return pa.array(fold)
+
+        return folds
+
+
+def count_classes(labels: Any) -> ClassRowCounts:
+    """How many rows each class has, by its representation."""
+    classes = Labels.from_values(labels)
+    codes = classes.encode(labels)
+    n = np.bincount(codes[codes >= 0], minlength=len(classes))
+    return {**dict(zip(map(repr, classes.values), n.tolist(), strict=True)), _MISSING_CLASS: int((codes < 0).sum())}
+
+
+def make_stratified_folds(column: str, n: int, seed: int, class_counts: Sequence[ClassRowCounts]) -> StratifiedFolds:
+    """Rows assigned in turn, by how many of each class every partition holds.
+
+    >>> parts = [pa.array(labels) for labels in (["a", "b", "a"], ["b"], ["a", "a", "a", "a"])]
+    >>> assignment = make_stratified_folds("y", 3, 0, [count_classes(labels) for labels in parts])
+    >>> folds = [assignment.fold_function(part)(labels).to_pylist() for part, labels in enumerate(parts)]
+    >>> sorted([folds[0][0], folds[0][2], *folds[2]])
+    [0, 0, 1, 1, 2, 2]
+    """
+    before, total = [], Counter[str]()
+    for counts in class_counts:
+        before.append(dict(total))
+        total.update(counts)
+    return StratifiedFolds(column, n, seed, before)
+
+
+def _fold_of_places(place: NDArray, n: int, seed: int, name: str) -> NDArray:
+    """The fold of the rows at places among those of their class."""
+    if not len(place):
+        return place
+    salt = int.from_bytes(name.encode()[:6], "big")  # so that small classes do not all begin with the same fold
+    each = hash_row_numbers(((place // n)[:, None] * n + np.arange(n) + (salt << 16)).ravel(), seed).reshape(-1, n)
+    return (each < np.take_along_axis(each, (place % n)[:, None], axis=1)).sum(axis=1)
 
 
 @dataclass(frozen=True)
 class BatchLayout:
-    """Which columns of a data frame come in a batch, in order, and which of them are wanted in which layout."""
+    """Which columns of a data frame come in a batch, in order, and the plan and columns to lay out."""
 
     columns: tuple[str, ...]
     plan: Plan
@@ -49,7 +130,7 @@ class BatchLayout:
 
 
 class Partition(Source):
-    """The rows of a partition, to be read once; their folds come last, where they have any."""
+    """The rows of a partition, to be read once; a column of folds comes last."""
 
     name = "a partition"
 
@@ -87,33 +168,33 @@ class ClassCounting:
         return {first >> ROW_NUMBER_BITS: counts}
 
     def combine(self, parts: Sequence[dict[int, ClassRowCounts]]) -> dict[int, ClassRowCounts]:
-        return {part: counts for some in parts for part, counts in some.items()}
+        return {part: counts for each in parts for part, counts in each.items()}
 
 
 def run_work(reads: BatchLayout, work: Work, part: int, batches: Iterable[Any]) -> Any:
-    """What work makes of a partition, as a batch of one row; of a partition without rows nothing."""
+    """The result of work on a partition, as a batch of one row; without data for a partition without rows."""
     n = 0
 
-    def counted() -> Iterator[Any]:
+    def count_rows() -> Iterator[Any]:
         nonlocal n
         for batch in batches:
             if batch.num_rows:
                 n += batch.num_rows
                 yield batch
 
-    rows = counted()
+    rows = count_rows()
     head = next(rows, None)
     if head is None:
         return _result_row(part, 0)
     try:
-        made = work(reads.lay_out(part, _chain_batches(head, rows)), part << ROW_NUMBER_BITS)
-        return _result_row(part, n, data=pickle.dumps(made, protocol=5))
+        result = work(reads.lay_out(part, chain([head], rows)), part << ROW_NUMBER_BITS)
+        return _result_row(part, n, data=pickle.dumps(result, protocol=5))
     except CandideError as error:
         return _result_row(part, n, error=pickle.dumps(error))
 
 
 def make_work_mapper(reads: BatchLayout, work: Work) -> BatchMapper:
-    """Work on each partition, one row of :data:`PARTS` from each."""
+    """Work on each partition, one row of :data:`RESULT_SCHEMA` from each."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         yield run_work(reads, work, partition_number(), batches)
@@ -122,7 +203,7 @@ def make_work_mapper(reads: BatchLayout, work: Work) -> BatchMapper:
 
 
 def make_sum_mapper(work: Work, group: int) -> BatchMapper:
-    """Work made of partitions that follow each other, so many at a time, added up."""
+    """Add up the results of consecutive partitions, ``group`` at a time."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["part"])
@@ -138,14 +219,13 @@ def make_score_mapper(reads: BatchLayout, scored: BatchScorer) -> BatchMapper:
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         part, rows = partition_number(), (batch for batch in batches if batch.num_rows)
         if (head := next(rows, None)) is not None:
-            yield from map(scored, reads.lay_out(part, _chain_batches(head, rows)))
+            yield from map(scored, reads.lay_out(part, chain([head], rows)))
 
     return run
 
 
 def make_send_mapper(columns: Sequence[str], fold_assignment: FoldAssignment | None) -> BatchMapper:
     """The batches themselves, with the fold of each row."""
-    import pyarrow as pa
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in append_folds(batches, part := partition_number(), columns, fold_assignment):
@@ -158,7 +238,7 @@ def make_send_mapper(columns: Sequence[str], fold_assignment: FoldAssignment | N
 
 
 def partition_number() -> int:
-    """The number of the partition that this process works on, on one thread: others work beside it."""
+    """The number of the partition that this process works on; it uses one thread, beside other processes."""
     from pyspark import TaskContext
 
     os.environ.setdefault("CANDIDE_THREADS", "1")
@@ -166,13 +246,8 @@ def partition_number() -> int:
     return 0 if context is None else context.partitionId()
 
 
-def _chain_batches(head: Any, rows: Iterator[Any]) -> Iterator[Any]:
-    yield head
-    yield from rows
-
-
 def _sum_rows(work: Work, rows: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """The sum of some rows; an error is passed on."""
+    """The sum of results; an error is passed on."""
     first = rows[0]["part"]
     for row in rows:
         if row["error"] is not None:
@@ -184,8 +259,5 @@ def _sum_rows(work: Work, rows: Sequence[dict[str, Any]]) -> Iterator[Any]:
 
 
 def _result_row(part: int, n: int, data: bytes | None = None, error: bytes | None = None) -> Any:
-    import pyarrow as pa
-
-    kinds = [("part", pa.int64()), ("n", pa.int64()), ("data", pa.binary()), ("error", pa.binary())]
-    columns = {"part": [part], "n": [n], "data": [data], "error": [error]}
-    return pa.RecordBatch.from_pydict(columns, pa.schema(kinds))
+    schema = pa.schema({"part": pa.int64(), "n": pa.int64(), "data": pa.binary(), "error": pa.binary()})
+    return pa.RecordBatch.from_pydict({"part": [part], "n": [n], "data": [data], "error": [error]}, schema)

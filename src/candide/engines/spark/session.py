@@ -1,12 +1,7 @@
-"""Sessions: an address of a cluster, and of a table or of files there, becomes a data frame.
+"""Spark sessions and plans: an address of a cluster and of a table or files there becomes a data frame.
 
-``spark://host:port`` is a standalone cluster, ``spark://local`` this machine, ``spark://`` alone whatever the settings
-of Spark name. After ``::``, or as ``--table``, comes a table, a path or a query.
-
->>> [parse_master(address) for address in ("spark://host:7077", "spark://local", "spark://local[2]", "spark://")]
-['spark://host:7077', 'local[*]', 'local[2]', None]
->>> [classify_target(what) for what in ("sales.orders", "/data/rows", "rows.csv", "select 1 as x")]
-['table', 'parquet', 'csv', 'query']
+``spark://host:port`` is a standalone cluster, ``spark://local`` this machine, ``spark://`` alone the master of Spark's
+settings. After ``::``, or as ``--table``, comes a table, a path or a query.
 """
 
 import os
@@ -19,23 +14,30 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 
-from candide.engines.addresses import split_table
-from candide.engines.reading import ReadOptions
+from candide.engines.reading import ReadOptions, split_table
 from candide.errors import CandideError, InputError, MissingLibraryError, SourceError
 
 SCHEME = "spark://"
 _QUERY = re.compile(r"\s*(\(|select\b|with\b|from\b|values\b)", re.IGNORECASE)
 _FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json", "orc": "orc",
             "parquet": "parquet", "pq": "parquet", "gz": "csv", "delta": "delta"}  # fmt: skip
-_CONNECT_SECONDS = 5.0  # seconds until a master answers: Spark itself waits a minute, and then says little
-
-
+_CONNECT_SECONDS = 5.0  # seconds until a master answers: Spark itself waits a minute
 _MODULE = re.compile(r"No module named '(candide|pyarrow|numpy|scipy|sqlglot)[.\w]*'")
 _LOST_CLUSTER = re.compile(
     r"(ExecutorLostFailure|Checkpoint block|SparkContext was shut down|Master removed|cancelled because)"
 )
 _EXCEPTION_LINE = re.compile(r"^(\w+(?:\.\w+)*(?:Error|Exception)): (.+)$", re.MULTILINE)
 _CONDITION = re.compile(r"^\[[A-Z_.]+\]\s*")
+_SHUFFLE_NODES = re.compile(r"(?<!Broadcast)Exchange|JDBC")  # in a plan whose rows may come in another order each time
+_NODE = re.compile(r"(?m)^(?P<above>[ :|+\-]*)(?:\*\(\d+\) )?(?P<node>(?:(?:File|Batch)Scan )?\w+)(?P<rest>.*)")
+_CACHED_SCAN = "InMemoryTableScan"  # of cached rows, however they were made
+_READ_NODES = {
+    *("AdaptiveSparkPlan", "Project", "Filter", "ColumnarToRow", "Union", "Coalesce", "Range"),
+    *("LocalTableScan", _CACHED_SCAN, "FileScan parquet", "FileScan orc", "BatchScan parquet", "BatchScan orc"),
+}
+# Where Spark itself cannot be asked, and for encryption, which it takes for deterministic
+_NONDETERMINISTIC = re.compile(r"(?i)\b(rand\w*|uuid|shuffle|reflect|java_method|input_file_\w+|\w+_id|aesEncrypt)\(")
+_CLOCK_FUNCTIONS = re.compile(r"\b(now|current_date|(current_|local)time(stamp)?)\(")
 _PYTHON_REMEDY = "set PYSPARK_PYTHON to a Python that has it, on every executor, before the session starts"
 
 
@@ -54,29 +56,28 @@ def translate_errors(name: str) -> Iterator[None]:
 
 def _make_error(name: str, error: Any) -> InputError:
     text = str(error)
-    if found := _MODULE.search(text):
-        return SourceError(
-            f"the executors have no package {found[1]}", source=name, value=found[1], remedy=_PYTHON_REMEDY
-        )
+    if module := _MODULE.search(text):
+        what = f"the executors have no package {module[1]}"
+        return SourceError(what, source=name, value=module[1], remedy=_PYTHON_REMEDY)
     if "PYTHON_VERSION_MISMATCH" in text:
-        return SourceError(
-            "the executors run another version of Python than this one", source=name, remedy=_PYTHON_REMEDY
-        )
-    if found := _LOST_CLUSTER.search(text):
-        remedy = "look into the logs of its executors, and try again; nothing was written"
-        return SourceError(f"the cluster gave up: {_main_message(text)}", source=name, remedy=remedy)
-    return SourceError(_main_message(text), source=name)
-
-
-def _main_message(text: str) -> str:
-    """What went wrong, in a line: of a traceback its last, else the first."""
+        what = "the executors run another version of Python than this one"
+        return SourceError(what, source=name, remedy=_PYTHON_REMEDY)
+    # The last line of a traceback, else the first line
     causes = _EXCEPTION_LINE.findall(text)
     line = causes[-1][1] if "Traceback" in text and causes else text.strip().splitlines()[0]
-    return _CONDITION.sub("", line).strip().rstrip(".")
+    message = _CONDITION.sub("", line).strip().rstrip(".")
+    if _LOST_CLUSTER.search(text):
+        remedy = "check the logs of its executors, and try again; nothing was written"
+        return SourceError(f"the cluster gave up: {message}", source=name, remedy=remedy)
+    return SourceError(message, source=name)
 
 
 def parse_master(address: str) -> str | None:
-    """The master that an address names, in Spark's words; None where it names none."""
+    """The master of an address as Spark names it; None where it has none.
+
+    >>> [parse_master(address) for address in ("spark://host:7077", "spark://local", "spark://local[2]", "spark://")]
+    ['spark://host:7077', 'local[*]', 'local[2]', None]
+    """
     master = address.removeprefix(SCHEME)
     if master.startswith("local"):
         return "local[*]" if master == "local" else master
@@ -84,7 +85,11 @@ def parse_master(address: str) -> str | None:
 
 
 def classify_target(what: str) -> str:
-    """Whether some text is a query, a path, by the format of its files, or the name of a table."""
+    """ "query", "table", or for a path the format of its files.
+
+    >>> [classify_target(what) for what in ("sales.orders", "/data/rows", "rows.csv", "select 1 as x")]
+    ['table', 'parquet', 'csv', 'query']
+    """
     if _QUERY.match(what):
         return "query"
     ending = PurePosixPath(what.rstrip("/*")).suffix.removeprefix(".").lower()
@@ -109,7 +114,7 @@ def open_frame(address: str, reading: ReadOptions) -> tuple[Any, bool]:
 
 
 def start_session(address: str, master: str | None) -> tuple[Any, bool]:
-    """The session that is there, or a new one; whether it is new."""
+    """The active session, or a new one; whether it is new."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -119,7 +124,10 @@ def start_session(address: str, master: str | None) -> tuple[Any, bool]:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active, False
-    _check_java(address)
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(os.path.join(home, "bin", "java") if home else "java") is None:
+        remedy = "install a JRE (Debian: default-jre-headless), or set JAVA_HOME to one"
+        raise MissingLibraryError(f"{address}: Spark needs Java, and none is found", remedy=remedy)
     if master and master.startswith(SCHEME):
         _check_master(address, master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -131,17 +139,10 @@ def start_session(address: str, master: str | None) -> tuple[Any, bool]:
         return builder.getOrCreate(), True
 
 
-def _check_java(address: str) -> None:
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which(os.path.join(home, "bin", "java") if home else "java") is None:
-        remedy = "install a JRE (Debian: default-jre-headless), or set JAVA_HOME to one"
-        raise MissingLibraryError(f"{address}: Spark needs Java, and none is found", remedy=remedy)
-
-
 def _check_master(address: str, master: str) -> None:
-    """See that someone listens there."""
-    for one in master.removeprefix(SCHEME).split(","):
-        host, _, port = one.rpartition(":")
+    """Raise an error where no master answers."""
+    for server in master.removeprefix(SCHEME).split(","):
+        host, _, port = server.rpartition(":")
         try:
             with socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS):
                 return
@@ -162,3 +163,25 @@ def _read_frame(session: Any, what: str, reading: ReadOptions) -> Any:
         how = {"header": reading.header is not False, "sep": reading.delimiter or tab, "inferSchema": True}
         return session.read.csv(what, encoding=reading.encoding or "UTF-8", **how)
     return session.read.format(kind).load(what)
+
+
+def find_shuffle(plan: str) -> str | None:
+    """What in a plan has rows come in another order each time."""
+    match = _SHUFFLE_NODES.search(plan)
+    return match[0] if match else None
+
+
+def is_only_read(plan: str) -> bool:
+    """Whether rows are read from where they are stored, and at most chosen and changed one by one."""
+    nodes, cached = [], None
+    for match in _NODE.finditer(plan):
+        depth = len(match["above"])
+        if cached is None or depth <= cached:  # below are the nodes that made the cached rows
+            cached = depth if match["node"] == _CACHED_SCAN else None
+            nodes.append(match)
+    return bool(nodes) and all(n["node"] in _READ_NODES and not _NONDETERMINISTIC.search(n["rest"]) for n in nodes)
+
+
+def has_clock(analyzed: str) -> bool:
+    """Whether a plan reads the clock, as it is before each query puts its own time there."""
+    return _CLOCK_FUNCTIONS.search(analyzed) is not None

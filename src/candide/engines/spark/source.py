@@ -1,7 +1,7 @@
-"""Sources of Spark: a data frame, or an address of one, whose rows stay on the cluster.
+"""Spark sources: a data frame, or the address of one, whose rows stay on the cluster.
 
-Inside, its columns have names without dots, quotes or capitals, which Spark would read in ways of its own; queries have
-their own names, in quotes.
+Internally its columns have names without dots, quotes or capitals, which Spark would interpret; queries use the
+original names, in quotes.
 """
 
 import io
@@ -15,24 +15,21 @@ from uuid import uuid4
 
 from candide.data.notes import Note
 from candide.data.text_formats import parse_plain_numbers
-from candide.engines.base import BatchScorer, CountResult, Engine, Folds, LabelledSource, PreparedSource, Source, Work
+from candide.engines.base import BatchScorer, Folds, LabelledSource, Source, Work
 from candide.engines.batches import BATCH_ROWS, batch_size
 from candide.engines.reading import ReadOptions
 from candide.engines.spark import executors
-from candide.engines.spark.executors import RESULT_SCHEMA, BatchLayout, ClassCounting
-from candide.engines.spark.folds import (
+from candide.engines.spark.executors import (
+    RESULT_SCHEMA,
+    BatchLayout,
+    ClassCounting,
     FoldAssignment,
     KeyFolds,
-    find_shuffle,
-    has_clock,
-    is_only_read,
     make_stratified_folds,
 )
-from candide.engines.spark.session import open_frame, translate_errors
-from candide.engines.sql import count as sql
+from candide.engines.spark.session import find_shuffle, has_clock, is_only_read, open_frame, translate_errors
 from candide.engines.sql.dialects.spark import SparkDialect
-from candide.engines.sql.source import SqlSource
-from candide.engines.sql.statistics import SQL_TALLY_KINDS
+from candide.engines.sql.source import SqlEngine, SqlSource
 from candide.engines.table_formats import unread_text
 from candide.errors import InputError, InputTypeError, SourceError
 from candide.model.plan import Plan, PlanPart
@@ -40,17 +37,13 @@ from candide.model.plan import Plan, PlanPart
 T = TypeVar("T")
 _BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _CASE_SETTING = "spark.sql.caseSensitive"
-_SUBSTITUTE_SETTING = "spark.sql.variable.substitute"  # put in the place of ``${name}``, in the name of a column too
+_SUBSTITUTE_SETTING = "spark.sql.variable.substitute"  # replaces ``${name}``, in the name of a column too
 _MAX_FIELDS_SETTING = "spark.sql.debug.maxToStringFields"
 _TITLE = re.compile("^== (.+) Plan ==\n", re.MULTILINE)
 _INTEGER_TYPES = ("tinyint", "smallint", "int", "bigint")
 _EXACT_TYPES = (*_INTEGER_TYPES, "double", "decimal", "boolean")
 _NUMBER_TYPES = (*_EXACT_TYPES, "float")  # types that queries count, without their digits
-_LEVEL_TYPES = (
-    *_EXACT_TYPES,
-    "string",
-    "date",
-)  # a float of 32 bits is its shortest decimal, which Java does not always find
+_LEVEL_TYPES = (*_EXACT_TYPES, "string", "date")  # Java does not always find the shortest decimal of a 32-bit float
 _TIME_TYPES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -58,7 +51,7 @@ class SparkSource(SqlSource):
     """An open data frame, in queries a temporary view."""
 
     dialect = SparkDialect()
-    needs_middle = True  # sums around it take less time than Spark's variance, and its mean loses digits far from zero
+    needs_middle = True  # faster than Spark's variance, and Spark's mean loses digits far from zero
 
     def __init__(self, frame: Any, name: str, engine: "Spark", reading: ReadOptions, owned: bool = False):
         self.name, self.owns_session = name, owned
@@ -94,7 +87,7 @@ class SparkSource(SqlSource):
         if self.owns_session:
             self.frame.sparkSession.stop()
         elif self._view is not None:
-            with suppress(Exception):  # whoever has stopped the session has removed it
+            with suppress(Exception):  # a stopped session has removed it
                 self.frame.sparkSession.catalog.dropTempView(self._view)
 
     def head(self, n: int) -> Any:
@@ -111,18 +104,18 @@ class SparkSource(SqlSource):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
         import pyarrow as pa
 
-        fold_assignment = None if folds is None else self._assign_folds(folds)
-        read = self._columns_to_read(columns, fold_assignment)
+        assignment = None if folds is None else self._assign_folds(folds)
+        read = self._columns_to_read(columns, assignment)
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
         names = [*columns, *(["fold"] if folds else [])]
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: BATCH_ROWS}):
-            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, fold_assignment), RESULT_SCHEMA)
+            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, assignment), RESULT_SCHEMA)
             rows = sent.toLocalIterator(prefetchPartitions=True)
         while (row := self._next(rows)) is not None:
-            [batch] = pa.ipc.open_stream(row.data)
-            self.rows_read += batch.num_rows
-            some = pa.RecordBatch.from_arrays([batch.column(i) for i in chosen], names)
-            yield from (some.slice(start, size) for start in range(0, len(some), size))
+            [whole] = pa.ipc.open_stream(row.data)
+            self.rows_read += whole.num_rows
+            batch = pa.RecordBatch.from_arrays([whole.column(i) for i in chosen], names)
+            yield from (batch.slice(start, size) for start in range(0, len(batch), size))
 
     def _next(self, rows: Iterator[Any]) -> Any:
         with translate_errors(self.name):
@@ -139,20 +132,15 @@ class SparkSource(SqlSource):
         return self._view
 
     def fetch_rows(self, sql: str) -> list[tuple]:
-        with (
-            translate_errors(self.name),
-            self._session_settings(**{_CASE_SETTING: "true", _SUBSTITUTE_SETTING: "false"}),
-        ):
-            found = self.frame.sparkSession.sql(sql).toArrow()
-        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        settings = {_CASE_SETTING: "true", _SUBSTITUTE_SETTING: "false"}
+        with translate_errors(self.name), self._session_settings(**settings):
+            table = self.frame.sparkSession.sql(sql).toArrow()
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def can_answer(self, target: str, weight: str | None) -> bool:
         """Whether queries count these rows as well as one pass over them, and know their classes and weights."""
-        return (
-            self._is_stable
-            and self._has_type(target, _LEVEL_TYPES)
-            and (weight is None or self._has_type(weight, _NUMBER_TYPES))
-        )
+        has_types = self._has_type(target, _LEVEL_TYPES) and (weight is None or self._has_type(weight, _NUMBER_TYPES))
+        return self._is_stable and has_types
 
     def can_count(self, part: PlanPart) -> bool:
         """Whether queries read the columns of a part as the array engine does."""
@@ -165,14 +153,13 @@ class SparkSource(SqlSource):
     # Work on executors
 
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
-        """What work makes of all rows, where they lie."""
-        fold_assignment = None if folds is None else self._assign_folds(folds)
-        names = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._columns_to_read([name for name in names if name in self.columns], fold_assignment)
-        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, fold_assignment)
+        """The result of work on all rows, on the executors."""
+        assignment = None if folds is None else self._assign_folds(folds)
+        read = self._columns_to_read([*map(str, plan.columns), *keep], assignment)
+        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, assignment)
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: batch_size(plan)}):
-            made = self._select(read).mapInArrow(executors.make_work_mapper(reads, work), RESULT_SCHEMA)
-            rows = self._add_partitions(made, work).collect()
+            results = self._select(read).mapInArrow(executors.make_work_mapper(reads, work), RESULT_SCHEMA)
+            rows = self._add_partitions(results, work).collect()
         rows.sort(key=lambda row: row.part)
         for row in rows:
             if row.error is not None:
@@ -188,29 +175,28 @@ class SparkSource(SqlSource):
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
-        names = dict.fromkeys([*map(str, plan.columns), *keep])
-        read = self._columns_to_read([name for name in names if name in self.columns], None)
-        kinds = self._select([*keep, *read]).schema.fields[: len(keep)]
-        scored = scoring([_arrow_type(field) for field in kinds])
-        made = [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
-        types = [*(field.dataType for field in kinds), *made]
+        read = self._columns_to_read([*map(str, plan.columns), *keep], None)
+        fields = self._select([*keep, *read]).schema.fields[: len(keep)]
+        scored = scoring([_arrow_type(field) for field in fields])
+        types = [field.dataType for field in fields]
+        types += [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
         schema = StructType([StructField(n, kind) for n, kind in zip(scored.schema.names, types, strict=True)])
         reads = BatchLayout(tuple(read), plan, tuple(keep))
         return self._select(read).mapInArrow(executors.make_score_mapper(reads, scored), schema)
 
-    def _add_partitions(self, made: Any, work: Work) -> Any:
-        """Results of very many partitions, those that follow each other added up on executors."""
+    def _add_partitions(self, results: Any, work: Work) -> Any:
+        """Results of very many partitions, with consecutive ones added up on executors."""
         if self._partitions <= self.engine.max_partitions:
-            return made
+            return results
         from pyspark.sql.functions import floor
 
         n = self.engine.add_group_size
-        near = made.repartition(-(-self._partitions // n), floor(made.part / n))
-        return near.mapInArrow(executors.make_sum_mapper(work, n), RESULT_SCHEMA)
+        groups = results.repartition(-(-self._partitions // n), floor(results.part / n))
+        return groups.mapInArrow(executors.make_sum_mapper(work, n), RESULT_SCHEMA)
 
     @cached_property
     def _partitions(self) -> int:
-        """How many there are, at most, without computing what the data frame has to shuffle."""
+        """The number of partitions, at most, without computing what the data frame has to shuffle."""
         session = self.frame.sparkSession
         if find_shuffle(self._plan) or not hasattr(session, "_jsparkSession"):  # a client alone does not know
             return int(session.conf.get("spark.sql.shuffle.partitions"))
@@ -218,15 +204,12 @@ class SparkSource(SqlSource):
 
     @cached_property
     def _plans(self) -> dict[str, str]:
-        """The plans of the data frame, by their names: as it was analyzed, and as it is run, say."""
-        with (
-            translate_errors(self.name),
-            self._session_settings(**{_MAX_FIELDS_SETTING: 1 << 20}),
-            redirect_stdout(io.StringIO()) as plans,
-        ):
+        """The plans of the data frame by name, such as Physical."""
+        output, settings = io.StringIO(), {_MAX_FIELDS_SETTING: 1 << 20}
+        with translate_errors(self.name), self._session_settings(**settings), redirect_stdout(output):
             self.frame.explain(extended=True)
-        found = _TITLE.split(plans.getvalue())
-        return dict(zip(found[1::2], found[2::2], strict=True))
+        _, *titles_and_plans = _TITLE.split(output.getvalue())
+        return dict(zip(titles_and_plans[::2], titles_and_plans[1::2], strict=True))
 
     @property
     def _plan(self) -> str:
@@ -252,21 +235,21 @@ class SparkSource(SqlSource):
         if folds not in self._fold_assignment:
             by = folds.label_column or next(iter(self.columns))
             class_counts = self.gather(Plan((), ()), [by], ClassCounting())
-            each = [class_counts.get(part, {}) for part in range(max(class_counts) + 1)]
-            self._fold_assignment[folds] = make_stratified_folds(by, folds.n, folds.seed, each)
+            counts = [class_counts.get(part, {}) for part in range(max(class_counts) + 1)]
+            self._fold_assignment[folds] = make_stratified_folds(by, folds.n, folds.seed, counts)
         return self._fold_assignment[folds]
 
-    def _columns_to_read(self, columns: Sequence[str], fold_assignment: FoldAssignment | None) -> list[str]:
-        """The columns to read: folds need that by which rows are divided."""
-        by = [] if fold_assignment is None else [fold_assignment.column]
-        return list(dict.fromkeys([*columns, *by])) or [next(iter(self.columns))]
+    def _columns_to_read(self, names: Sequence[str], assignment: FoldAssignment | None) -> list[str]:
+        """The columns to read, with the one that folds are assigned by; at least one."""
+        by = [] if assignment is None else [assignment.column]
+        return [name for name in dict.fromkeys([*names, *by]) if name in self.columns] or [next(iter(self.columns))]
 
     def _select(self, columns: Sequence[str]) -> Any:
         return self.frame.select([self._at[name] for name in columns])
 
     @contextmanager
     def _session_settings(self, **settings: object) -> Iterator[None]:
-        """Change settings of the session, for what is started meanwhile."""
+        """Change settings of the session temporarily."""
         conf = self.frame.sparkSession.conf
         before = {name: conf.get(name) for name in settings}
         try:
@@ -286,7 +269,7 @@ def _arrow_type(field: Any) -> Any:
 
 
 def _check_types(frame: Any) -> None:
-    """Refuse a column whose values have no form that leaves the cluster."""
+    """Reject a column whose values cannot be sent from the cluster."""
     for field in frame.schema.fields:
         try:
             _arrow_type(field)
@@ -296,37 +279,31 @@ def _check_types(frame: Any) -> None:
 
 
 def _mask_missing(frame: Any, missing: Sequence[str]) -> Any:
-    """A data frame in which what was said to mean a missing value is one."""
+    """A data frame with nulls for missing-value markers."""
     if missing:
         frame = frame.replace(list(missing), None)
     numbers = parse_plain_numbers(missing)
     return frame.replace([float(number) for number in numbers], None) if numbers else frame
 
 
-class Spark(Engine):
+class Spark(SqlEngine):
     """A data frame, or ``spark://master::table``."""
 
     name = "spark"
-    tally_kinds = SQL_TALLY_KINDS
     max_columns = 100  # Spark compiles no wider query
-    max_partitions: int = (
-        100  # results of partitions that are added on the driver: more would take longer than to count
-    )
-    add_group_size: int = 32  # and on an executor, where they are more
+    max_partitions: int = 100  # whose results are added on the driver: adding more takes longer than counting
+    add_group_size: int = 32  # and on an executor, where there are more
 
     def open(self, data: Any, reading: ReadOptions | None = None) -> SparkSource:
         return SparkSource.open(data, reading or ReadOptions(), self)
 
     def countable_parts(self, plan: Plan, rows: LabelledSource) -> list[PlanPart]:
-        """None where rows are dealt into folds on executors."""
+        """None where rows are assigned to folds on executors."""
         source = rows.source
         assert isinstance(source, SparkSource)
         if (rows.folds and rows.folds.key_column is None) or not source.can_answer(rows.target, rows.weight):
             return []
         return [part for part in super().countable_parts(plan, rows) if source.can_count(part)]
-
-    def count(self, rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-        return sql.count_by_query(rows, prepared)
 
     def gather(self, rows: LabelledSource, plan: Plan, work: Work[T], *, codes: bool = False) -> T:
         assert isinstance(rows.source, SparkSource)

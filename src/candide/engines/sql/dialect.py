@@ -1,22 +1,20 @@
-"""Dialect: how a database spells what counting and scoring queries need. The queries themselves are the same for all.
+"""What a database writes in its own way, for counting and for scoring; the queries are the same for all.
 
-Counting queries are built of sqlglot expressions, by the methods; scoring queries hold up to 100,000 numbers and are
-written as text, by the templates, in which ``{}`` is the value. A feature that a database lacks is None or ``""`` and
-is replaced: without ``variance`` and ``mean`` the moments come from sums around a value near the middle, without
-``histogram`` levels take a query of their own. The dialects are in :mod:`candide.engines.sql.dialects`, one file each.
-
->>> x = exp.column("x")
->>> Dialect().exact_sum(x).sql(), Dialect().mean(x), Dialect().log(x).sql(), Dialect().literal(-1.5).sql()
-('SUM(x)', None, 'LN(x)', '-1.5e0')
+Counting queries are sqlglot expressions, built by the methods. Scoring queries hold up to 100,000 numbers and are
+written as text by the templates, in which ``{}`` is the value. A feature that a database lacks is None or ``""`` and is
+replaced: without ``variance`` and ``mean`` by sums around a value near the middle, without ``histogram`` by a query of
+its own for levels. The dialects are in :mod:`candide.engines.sql.dialects`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
 from candide.data.labels import Labels
+from candide.encoding import Encoding
 from candide.errors import InputError
 
 Expr = Any  # a sqlglot expression
@@ -26,14 +24,10 @@ ANY_NUMBER = "DOUBLE OR TEXT"  # the type of numbers in a column of unknown type
 # No double has an exponent of four digits
 NUMBER_PATTERN = "'^ *[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?0*[0-9]{1,3})? *$'"
 _FLOATS = ("DOUBLE", "FLOAT", "REAL")
-_KEYS = re.compile(
-    r"U?(TINY|SMALL|MEDIUM|BIG|HUGE)?INT(EGER|\d+)?\b|(DECIMAL|NUMERIC)\(\d+, ?0\)"
-    r"|(VAR|BP)?CHAR|CHARACTER|TEXT|STRING|ENUM|UUID"
-)
 _TIMES = ("DATE", "TIME", "INTERVAL")
 _LEVELS = ("VARCHAR", "TEXT", "BOOLEAN", "DATE", "TIMESTAMP", "TIME", "DOUBLE", "FLOAT", "REAL")
 # Of log Gamma(z) above (z - 1/2) log z - z + log(2 pi) / 2 the terms in 1/z, 1/z^3, ... (Stirling's series): at
-# z >= _FAR the next of them is below 1e-14.
+# z >= _STIRLING_FROM the next of them is below 1e-14.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
 _HALF_LOG_2_PI = 0.9189385332046728
 _STIRLING_FROM = 11
@@ -43,18 +37,44 @@ DATE_PATTERN = "'^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T].*)?$'"  # a date with dash
 DURATION_PATTERN = "'^(-?[0-9]+ days?,? ?)?([-+]?[0-9]+:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?)?$'"  # or a time of day
 
 
+def quote_identifier(name: str) -> str:
+    """A quoted column or table name: nothing that a user wrote reaches SQL without quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def quote_texts(values: Iterable[str]) -> str:
+    """A list of text values."""
+    return f"[{', '.join(map(quote_text, values))}]"
+
+
+def quote_tuple(values: Iterable[str]) -> str:
+    """Text values for IN."""
+    return f"({', '.join(map(quote_text, values))})"
+
+
 def call_function(name: str, *arguments: Expr) -> Expr:
     """A function that sqlglot passes through as it is written."""
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 def number_literal(value: object) -> Expr:
-    """A number in a query, of the type that its database gives it: whole, or a decimal."""
+    """A number in a query, an integer or a decimal."""
     return exp.Literal.number(repr(value))
 
 
+def string_literal(text: str) -> Expr:
+    return exp.Literal.string(text)
+
+
+def is_null(x: Expr) -> Expr:
+    return exp.Is(this=x, expression=exp.Null())
+
+
 def as_double(x: Expr) -> Expr:
-    """A value as a double, by the cast of all databases."""
     return exp.Cast(this=x, to=_DOUBLE)
 
 
@@ -67,7 +87,7 @@ def days_from_micros(x: Expr) -> Expr:
 
 
 class Dialect:
-    """What most databases share; ``name`` is sqlglot's name of this one."""
+    """What most databases share; ``name`` is the one sqlglot uses."""
 
     name = ""
 
@@ -127,17 +147,15 @@ class Dialect:
     # Text of scoring queries
 
     def quote(self, name: str) -> str:
-        """A quoted name."""
         self.check_name(name)
         return exp.to_identifier(name, quoted=True).sql(self.name)
 
     def fold_case(self, name: str) -> str:
-        """A key that is equal for names that are the same to the database."""
+        """A key that is equal for names that the database does not distinguish."""
         significant = name.encode("utf-8", "surrogatepass")[: self.max_name_length].decode("utf-8", "ignore")
         return significant.casefold() if self.folds_columns else significant
 
     def quote_string(self, text: str) -> str:
-        """A text literal."""
         if "\0" in text:
             raise InputError("SQL has no text with a NUL in it", value=text, remedy="export it to python or js")
         if self.has_national_text:
@@ -182,28 +200,22 @@ class Dialect:
 
     # Values of counting queries
 
+    double = staticmethod(as_double)
+
     def split_literal(self, text: str) -> list[str]:
-        """A text in pieces, none of which the database would read as other than itself."""
+        """Split a text into pieces in which the database replaces nothing."""
         return [text]
 
     def check_name(self, name: str) -> None:
-        """Refuse the name of a column that the database would read as another, even in quotes."""
+        """Reject a column name that the database would change even in quotes."""
 
     def is_float(self, kind: str) -> bool:
-        """Whether a type, in capitals, is of numbers that may be NaN."""
+        """Whether numbers of a type, in capitals, may be NaN."""
         return kind.startswith(_FLOATS)
 
     def is_time(self, kind: str) -> bool:
-        """Whether a type, in capitals, is of dates, times or durations, which are counted in days."""
+        """Whether a type, in capitals, is a date, time or duration, which is counted in days."""
         return kind.startswith(_TIMES)
-
-    def is_key(self, kind: str) -> bool:
-        """Whether a type, in capitals, is of integers or text, whose text form is the same in every database."""
-        return _KEYS.match(kind) is not None and not kind.endswith("]")  # a list of them is not
-
-    def double(self, x: Expr) -> Expr:
-        """The value as a double."""
-        return as_double(x)
 
     def parse_number(self, x: Expr, kind: str) -> Expr:
         """The value as a double; where it may be text, null for text that is not a number."""
@@ -212,22 +224,20 @@ class Dialect:
         return exp.var(self.typed_number(x.sql(self.name), x.name))  # as it is written: sqlglot would change types
 
     def text(self, x: Expr) -> Expr:
-        """The value as text."""
         return exp.Cast(this=x, to=_TEXT)
 
     def literal(self, value: float) -> Expr:
         """A double, all its digits: without an exponent most databases take it for a decimal."""
-        digits = repr(abs(float(value)))  # with a sign sqlglot would read the number, and write it without an exponent
+        digits = repr(abs(float(value)))  # sqlglot would write a negative number without an exponent
         size = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
         return exp.Neg(this=size) if value < 0 else size
 
     def level(self, x: Expr, kind: str) -> Expr:
-        """A value of some type as Python reads it without loss, to be a level or a class; as text where it cannot."""
-        known = kind in _LEVELS or "INT" in kind or kind.startswith("DECIMAL")
-        return x if known else self.text(x)
+        """A value as a level or a class: as it is where Python reads the type without loss, else as text."""
+        return x if kind in _LEVELS or "INT" in kind or kind.startswith("DECIMAL") else self.text(x)
 
     def days(self, x: Expr, kind: str) -> Expr:
-        """A date or time as days since 1970, a time of day or a duration as days; ``kind`` is its type."""
+        """A date or time of type ``kind`` as days since 1970, a time of day or a duration as days."""
         raise NotImplementedError(f"{self.name or 'this dialect'} has no days of {kind}")
 
     # Functions
@@ -241,59 +251,46 @@ class Dialect:
         return exp.Ln(this=x)
 
     def exp(self, x: Expr) -> Expr:
-        """e to the power of a double, 0 where that is too small for one."""
+        """e to the power of a double; 0 where that is too small."""
         return exp.Exp(this=x)
 
     def greatest(self, x: Expr, low: float) -> Expr:
         """The larger of a value and a number, null where the value is: databases differ in that."""
-        below = exp.If(this=exp.LT(this=x, expression=number_literal(low)), true=number_literal(low))
-        return exp.Case(ifs=[below], default=x.copy())
+        return exp.Case(ifs=[exp.If(this=x < number_literal(low), true=number_literal(low))], default=x.copy())
 
     def log_gamma(self, x: Expr) -> Expr:
-        """log Gamma(x) of a double > 0: by Stirling's series, at a larger number where that is right to rounding."""
+        """log Gamma(x) of a double > 0: Stirling's series at x + 11, less the logarithms of x, ..., x + 10."""
         x = exp.Paren(this=x)
-        steps = [exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(i))) for i in range(_STIRLING_FROM)]
-        z = exp.Paren(this=exp.Add(this=x.copy(), expression=self.literal(_STIRLING_FROM)))
+        z = exp.Paren(this=x + self.literal(_STIRLING_FROM))
         series: Expr = self.literal(0.0)
-        for term in reversed(_STIRLING):  # by Horner, in 1/z^2
-            square = exp.Mul(this=z.copy(), expression=z.copy())
-            lower = exp.Div(this=exp.Paren(this=series), expression=exp.Paren(this=square))
-            series = exp.Add(this=self.literal(term), expression=lower)
-        line = exp.Mul(
-            this=exp.Paren(this=exp.Sub(this=z.copy(), expression=self.literal(0.5))), expression=self.log(z)
-        )
-        out: Expr = exp.Sub(this=line, expression=z.copy())
-        out = exp.Add(this=out, expression=self.literal(_HALF_LOG_2_PI))
-        out = exp.Add(this=out, expression=exp.Div(this=exp.Paren(this=series), expression=z.copy()))
-        for step in steps:
-            out = exp.Sub(this=out, expression=self.log(step))
+        for term in reversed(_STIRLING):  # Horner's rule in 1/z^2
+            series = self.literal(term) + exp.Paren(this=series) / (z * z)
+        out = (z - self.literal(0.5)) * self.log(z) - z + self.literal(_HALF_LOG_2_PI) + exp.Paren(this=series) / z
+        for i in range(_STIRLING_FROM):
+            out = out - self.log(exp.Paren(this=x + self.literal(i)))
         return exp.Paren(this=out)
 
     def hash(self, x: Expr) -> Expr:
-        """A pseudo-random integer >= 0 from an integer >= 0."""
-        left = exp.Paren(this=exp.Mod(this=exp.Paren(this=x), expression=number_literal(46337)))  # a prime: squares fit
-        square = exp.Mul(this=exp.Mul(this=left, expression=left.copy()), expression=number_literal(69069))
-        line = exp.Mul(
-            this=exp.Paren(this=x.copy()), expression=number_literal(1103515245)
-        )  # as of a congruential generator
-        return exp.Mod(this=exp.Paren(this=exp.Add(this=square, expression=line)), expression=number_literal(2**31))
+        """A pseudo-random integer >= 0 from an integer >= 0, by a quadratic congruential generator."""
+        x = exp.Paren(this=x)
+        left = exp.Paren(this=x % number_literal(46337))  # a prime whose square fits into 32 bits
+        return (left * left * number_literal(69069) + x * number_literal(1103515245)) % number_literal(2**31)
 
     def md5(self, x: Expr) -> Expr:
-        """The hash of a text in UTF-8, in hexadecimal digits and small letters."""
+        """The hash of a text in UTF-8, in lower-case hexadecimal digits."""
         return exp.MD5(this=x)
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
         """The number that the first hexadecimal digits of a text are, read one by one."""
-        one, known = exp.Literal.number(1), exp.Literal.string("0123456789abcdef")
-        out: Expr = exp.Literal.number(0)
+        out: Expr = number_literal(0)
         for i in range(1, digits + 1):
-            digit = exp.Substring(this=x.copy(), start=exp.Literal.number(i), length=one.copy())
-            place = exp.Sub(this=exp.StrPosition(this=known.copy(), substr=digit), expression=one.copy())
-            out = exp.Add(this=exp.Mul(this=exp.Paren(this=out), expression=exp.Literal.number(16)), expression=place)
+            digit = exp.Substring(this=x.copy(), start=number_literal(i), length=number_literal(1))
+            position = exp.StrPosition(this=string_literal("0123456789abcdef"), substr=digit)
+            out = exp.Paren(this=out) * number_literal(16) + position - number_literal(1)
         return out
 
     def level_code(self, x: Expr, levels: Labels) -> Expr | None:
-        """The place of a text among levels, their number where it is none of them, -1 where it is null."""
+        """The index of a text in ``levels``, their number for an unseen level, -1 for null."""
         return None
 
     # Aggregates
@@ -315,9 +312,87 @@ class Dialect:
         return None
 
     def stack(self, values: Sequence[Expr]) -> Expr:
-        """What makes of a row one for each of some values of one type: ``which`` it is, and the value as ``level``."""
+        """Split a row into one for each of several values of one type, with its index ``which`` and value ``level``."""
         raise NotImplementedError(f"{self.name or 'this dialect'} cannot stack values")
 
     def grouping(self, *names: Expr) -> Expr:
-        """Of a row of grouping sets which columns it is not grouped by: a bit for each, the first the highest."""
+        """Which columns a row of grouping sets is not grouped by: a bit for each, the highest for the first."""
         return call_function("GROUPING", *names)
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column to be counted: read once in a subquery, and known to aggregates as ``alias``."""
+
+    name: str
+    type: str
+    dialect: Dialect
+    alias: str = ""
+    is_level: bool = False
+    weight: str | None = None  # the alias of the weight
+    has_nan: bool = True  # whether a number may be NaN
+    middle_value: float | Mapping[Any, float] = 0.0  # near the middle, for all rows or for each label
+    has_centered_sums: bool = False  # whether moments come from sums around it, though the database has a variance
+    grid: Encoding | None = None  # of numbers that are counted by the cell in which they lie
+
+    @property
+    def x(self) -> Expr:
+        return exp.column(self.alias)
+
+    @property
+    def raw(self) -> Expr:
+        return exp.column(self.name, quoted=True)
+
+    @property
+    def place(self) -> int:
+        """The number of the column among those of a query."""
+        return int(self.alias.removeprefix("f"))
+
+    @property
+    def middle(self) -> Expr:
+        literal = self.dialect.literal
+        if not isinstance(self.middle_value, Mapping):
+            return literal(self.middle_value)
+        cases = [exp.If(this=exp.convert(label), true=literal(value)) for label, value in self.middle_value.items()]
+        return exp.Case(this=exp.column("y"), ifs=cases, default=literal(0.0))
+
+    @property
+    def value(self) -> Expr:
+        """The value for the model: a level, or a double; times and dates are days."""
+        dialect, kind, raw = self.dialect, self.type.upper(), self.raw
+        if self.is_level:
+            return dialect.level(raw, kind)
+        return dialect.days(raw, kind) if dialect.is_time(kind) else dialect.parse_number(raw, kind)
+
+    @property
+    def aggregate_value(self) -> Expr:
+        """The value for aggregates: NaN, which they would count, is missing."""
+        kind, nan = self.type.upper(), None
+        if self.dialect.is_float(kind) and (self.has_nan or self.is_counted_by_level):
+            nan = self.dialect.is_nan(self.dialect.parse_number(self.raw, kind))
+        return self.value if nan is None else exp.Case(ifs=[exp.If(this=exp.Not(this=nan), true=self.value)])
+
+    @property
+    def code(self) -> Expr:
+        """The code of the value's cell where cells are counted, else the value."""
+        if self.grid is None:
+            return self.x
+        code = exp.Nullif(this=self.grid.sql(self.x, self.dialect), expression=number_literal(-1))
+        return exp.alias_(code, self.alias)
+
+    @property
+    def is_counted_by_level(self) -> bool:
+        return self.is_level or self.grid is not None
+
+    def weighted_sum(self, value: Expr) -> Expr:
+        """The (weighted) sum of a value."""
+        if self.weight is not None:
+            value = exp.Mul(this=exp.column(self.weight), expression=exp.Paren(this=value))
+        return self.dialect.exact_sum(value)
+
+    def present_weight(self, value: Expr) -> Expr:
+        """The weight of the rows where a value is present."""
+        if self.weight is None:
+            return exp.Count(this=value, big_int=True)
+        present = exp.If(this=exp.Not(this=is_null(value)), true=exp.column(self.weight))
+        return self.dialect.exact_sum(exp.Case(ifs=[present]))

@@ -1,13 +1,6 @@
-"""Statistics: what each tally kind asks of SQL, and how the answers become the tally.
+"""Statistics: which SQL aggregates give each tally kind, and how their answers become the tally.
 
-Written once as sqlglot expressions; a :class:`Dialect` has what databases write differently. A statistic knows tally
-kinds and encodings, never event models.
-
->>> from candide.events import Gaussian
->>> from candide.engines.sql.dialects.duckdb import DuckDBDialect
->>> part, age = PlanPart(Gaussian(), ("age",)), SourceColumn("age", "DOUBLE", DuckDBDialect(), alias="f0")
->>> {key: e.sql("duckdb") for key, e in MomentStatistic().select_expressions(part, [age], age.dialect).items()}
-{'f0_n': 'COUNT(f0)', 'f0_mean': 'FAVG(f0)', 'f0_variance': 'VAR_POP(f0)'}
+A statistic knows tally kinds and encodings, never event models.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +11,8 @@ from sqlglot import exp
 
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
-from candide.encoding import EncodedColumn
-from candide.engines.sql.dialect import Dialect, Expr, number_literal
-from candide.engines.sql.source import SourceColumn
+from candide.data.table import EncodedColumn
+from candide.engines.sql.dialect import Dialect, Expr, SourceColumn, number_literal
 from candide.errors import InputError
 from candide.model.plan import PlanPart
 from candide.tally import LevelTally, Moments, Sums, Tally, TallySpec
@@ -58,8 +50,7 @@ class MomentStatistic(Statistic):
                 out |= {f"{at}_mean": mean, f"{at}_variance": variance}
             else:
                 gap = exp.Paren(this=exp.Sub(this=x, expression=column.middle))
-                square = exp.Mul(this=gap, expression=gap.copy())
-                out |= {f"{at}_gap": column.weighted_sum(gap), f"{at}_square": column.weighted_sum(square)}
+                out |= {f"{at}_gap": column.weighted_sum(gap), f"{at}_square": column.weighted_sum(gap * gap)}
                 out[f"{at}_middle"] = exp.Min(this=column.middle)
             out |= _minimum(part, column)
         return out
@@ -67,16 +58,16 @@ class MomentStatistic(Statistic):
     def build_tally(self, part: PlanPart, columns: Sequence[SourceColumn], answers: Answers) -> Moments:
         each = []
         for column in columns:
-            at = column.alias
             _check_minimum(part, column, answers)
-            n = _to_floats(answers[f"{at}_n"])
-            if f"{at}_mean" in answers:
-                each.append((n, _to_floats(answers[f"{at}_mean"]), _to_floats(answers[f"{at}_variance"]) * n))
+            n = _read_answers(column, "n", answers)
+            if f"{column.alias}_mean" in answers:
+                variance = _read_answers(column, "variance", answers)
+                each.append((n, _read_answers(column, "mean", answers), variance * n))
                 continue
-            gap = divide_or_zero(_to_floats(answers[f"{at}_gap"]), n)
-            mean = np.where(n > 0, _to_floats(answers[f"{at}_middle"]) + gap, 0.0)
-            with np.errstate(invalid="ignore"):  # of an infinity, which is refused by its mean
-                each.append((n, mean, np.maximum(_to_floats(answers[f"{at}_square"]) - n * gap * gap, 0.0)))
+            gap = divide_or_zero(_read_answers(column, "gap", answers), n)
+            mean = np.where(n > 0, _read_answers(column, "middle", answers) + gap, 0.0)
+            with np.errstate(invalid="ignore"):  # of an infinity, which is rejected by its mean
+                each.append((n, mean, np.maximum(_read_answers(column, "square", answers) - n * gap * gap, 0.0)))
         return Moments(*(np.stack(state, axis=1) for state in zip(*each, strict=True)))
 
     def distant_means(self, tally: Moments, j: int, middle: float) -> Floats | None:
@@ -85,17 +76,14 @@ class MomentStatistic(Statistic):
 
 
 class SumStatistic(Statistic):
-    """Weight and total, the smallest value, and the sum of log x! where it is kept."""
+    """Weight and total, the smallest value, and the sum of log x! if the tally has it."""
 
     def select_expressions(self, part: PlanPart, columns: Sequence[SourceColumn], dialect: Dialect) -> dict[str, Expr]:
         out: dict[str, Expr] = {}
         for column in columns:
             x, at = _tallied_value(column, part.spec), column.alias
-            out |= {
-                f"{at}_n": column.present_weight(x),
-                f"{at}_total": column.weighted_sum(x),
-                **_minimum(part, column),
-            }
+            out |= {f"{at}_n": column.present_weight(x), f"{at}_total": column.weighted_sum(x)}
+            out |= _minimum(part, column)
             if "log_factorial" in part.spec.extra_sums:  # a negative value is an error later
                 whole = exp.Add(this=dialect.greatest(column.x, 0), expression=number_literal(1))
                 out[f"{at}_log_factorial"] = column.weighted_sum(dialect.log_gamma(whole))
@@ -105,8 +93,8 @@ class SumStatistic(Statistic):
         for column in columns:
             _check_minimum(part, column, answers)
         n, total = (_stack_answers(columns, key, answers) for key in ("n", "total"))
-        kept = "log_factorial" in part.spec.extra_sums
-        base = _stack_answers(columns, "log_factorial", answers) if kept else np.zeros(n.shape)
+        has_base = "log_factorial" in part.spec.extra_sums
+        base = _stack_answers(columns, "log_factorial", answers) if has_base else np.zeros(n.shape)
         return Sums(n, total, base, part.spec.is_non_negative)
 
 
@@ -116,12 +104,10 @@ class ThresholdStatistic(Statistic):
     def select_expressions(self, part: PlanPart, columns: Sequence[SourceColumn], dialect: Dialect) -> dict[str, Expr]:
         out: dict[str, Expr] = {}
         for column in columns:
-            above = exp.GT(this=column.x, expression=number_literal(part.spec.threshold))
-            counted = exp.Case(ifs=[exp.If(this=above, true=number_literal(1))])
-            out |= {
-                f"{column.alias}_n": column.present_weight(column.x),
-                f"{column.alias}_above": column.present_weight(counted),
-            }
+            is_above = exp.GT(this=column.x, expression=number_literal(part.spec.threshold))
+            above = exp.Case(ifs=[exp.If(this=is_above, true=number_literal(1))])
+            out[f"{column.alias}_n"] = column.present_weight(column.x)
+            out[f"{column.alias}_above"] = column.present_weight(above)
         return out
 
     def build_tally(self, part: PlanPart, columns: Sequence[SourceColumn], answers: Answers) -> LevelTally:
@@ -131,7 +117,7 @@ class ThresholdStatistic(Statistic):
 
 
 class LevelStatistic(Statistic):
-    """A histogram of the values: a mapping from level to weight, by the database or from a query of its own."""
+    """A mapping from level to weight, by the database's histogram or from a separate query."""
 
     def select_expressions(self, part: PlanPart, columns: Sequence[SourceColumn], dialect: Dialect) -> dict[str, Expr]:
         return {levels_key(column): dialect.histogram(column.x) for column in columns}
@@ -141,13 +127,13 @@ class LevelStatistic(Statistic):
         for j, (column, encoding) in enumerate(zip(columns, part.encodings, strict=True)):
             for g, weights in enumerate(answers[levels_key(column)]):
                 if weights:
-                    found = list(weights) if column.is_level else EncodedColumn(np.array(list(weights), np.int32))
-                    np.add.at(out.counts[g], out.offsets[j] + encoding.apply(found), list(weights.values()))
+                    levels = list(weights) if column.is_level else EncodedColumn(np.array(list(weights), np.int32))
+                    np.add.at(out.counts[g], out.offsets[j] + encoding.apply(levels), list(weights.values()))
         return out
 
 
 def levels_key(column: SourceColumn) -> str:
-    """Where the levels of a column are found among the answers."""
+    """The key of the levels of a column among the answers."""
     return f"{column.alias}_levels"
 
 
@@ -168,12 +154,12 @@ SQL_TALLY_KINDS = frozenset(_STATISTICS)  # tally kinds that SQL can count
 
 
 def _tallied_value(column: SourceColumn, spec: TallySpec) -> Expr:
-    """What is tallied: the value, or its logarithm; that of a number <= 0 is an error found in the minimum."""
+    """The value, or its logarithm; a number <= 0 that has none is found by the minimum."""
     return spec.encodings[0].sql(column.x, column.dialect)
 
 
 def _minimum(part: PlanPart, column: SourceColumn) -> dict[str, Expr]:
-    """The smallest value, where some are too small."""
+    """The smallest value, where the encoding has bounds."""
     return {f"{column.alias}_low": exp.Min(this=column.x)} if part.encodings[0].has_bounds else {}
 
 
@@ -190,8 +176,8 @@ def _check_minimum(part: PlanPart, column: SourceColumn, answers: Answers) -> No
 
 
 def _stack_answers(columns: Sequence[SourceColumn], key: str, answers: Answers) -> Floats:
-    return np.stack([_to_floats(answers[f"{column.alias}_{key}"]) for column in columns], axis=1)
+    return np.stack([_read_answers(column, key, answers) for column in columns], axis=1)
 
 
-def _to_floats(values: Sequence[Any]) -> Floats:
-    return np.array([0.0 if value is None else value for value in values], np.float64)
+def _read_answers(column: SourceColumn, key: str, answers: Answers) -> Floats:
+    return np.array([0.0 if value is None else value for value in answers[f"{column.alias}_{key}"]], np.float64)

@@ -4,9 +4,8 @@ A distance is z'z, z = R x, and terms linear in x. R may be any root of the same
 order in which columns with many levels come first, so that later columns occur in fewer sums; what depends on one
 column alone is looked up as one number.
 
-In a joint normal or t distribution some columns may be missing, and which of them are present decides which constants
-hold: a few columns have a row of constants for each case; of more columns none may be missing, and a row in which one
-is has no prediction.
+In a joint normal or t distribution the constants depend on which columns are present. A few columns have a row of
+constants for each case; a row in which one of more columns is missing has no prediction.
 """
 
 import math
@@ -17,18 +16,19 @@ from typing import Any
 import numpy as np
 
 from candide.errors import InputError
-from candide.export.scorer.numbers import cholesky, decode_numbers, lower_triangles, split_rows
-from candide.export.sql.expressions import guarded_exp, log1p, sum_of
-from candide.export.sql.layers import Layers, format_number
+from candide.export.python_js.numbers import cholesky, decode_numbers, lower_triangles, split_rows
+from candide.export.sql.layers import Layers, format_number, guarded_exp, log1p, sum_of
 from candide.export.sql.lookups import KnownLevels, ScoringQuery
 
-_MIN_SQUARABLE, _MAX_SQUARABLE = "1e-140", "1e120"
+_CLAMP = (  # a number whose square does not overflow in a sum
+    "CASE WHEN ABS({}) < 1e-140 THEN 0e0 WHEN {} > 1e120 THEN 1e120 WHEN {} < -1e120 THEN -1e120 ELSE {} END"
+)
 MAX_OPTIONAL_COLUMNS = 6  # columns whose values may be missing: 2**6 patterns
+_MIN_DOT_LENGTH = 16  # from this many numbers on a sum of products is a product of lists, in multiples of it
+_MIN_LOG_SIMILARITY = -300.0  # a smaller similarity is 0: the square of this one does not underflow
 
 Part = dict[str, Any]
 Matrix = np.ndarray
-_MIN_DOT_LENGTH = 16  # from this many numbers on a sum of products is a product of lists, in multiples of it
-_MIN_LOG_SIMILARITY = -300.0  # a smaller similarity is 0: the square of this one does not underflow
 
 
 class _Number:
@@ -50,10 +50,7 @@ class _Levels:
         self.lookup, self.values, self.size = lookup, values, values.shape[1]  # (row, feature)
 
     def scaled(self, factor: Matrix) -> list[str]:
-        return [self.column_of(self.values @ factor)] if factor.any() else []
-
-    def column_of(self, values: Matrix) -> str:
-        return self.lookup.column_of(values.tolist())
+        return [self.lookup.column_of((self.values @ factor).tolist())] if factor.any() else []
 
 
 Features = list[_Number | _Levels]
@@ -63,96 +60,86 @@ def distance(scoring: ScoringQuery, part: Part, name: str) -> list[list[str]]:
     """|R x - mean|^2 of each class."""
     means = np.array(decode_numbers(part[f"{name}_means"])).reshape(scoring.n_classes, -1)
     triangles = lower_triangles(decode_numbers(part[f"{name}_roots"]), means.shape[1])
-    features, before = _features(scoring, part), np.eye(means.shape[1])
+    before, features = np.eye(means.shape[1]), list[_Number | _Levels]()
+    for at in part["reads"]:
+        read = scoring.reads[at]
+        if read["read"] == "score":
+            features.append(_Number(scoring.score(at), max(map(abs, scoring.scores[read["scores"]]))))
+            continue
+        lookup = scoring.find_lookup(at)
+        assert isinstance(lookup, KnownLevels)
+        yes, no = np.array(decode_numbers(read["yes"])), np.array(decode_numbers(read["no"]))
+        values = np.tile(no, (lookup.n + 1, 1))
+        values[0] = 0.0  # missing
+        values[np.array(read["levels"], np.intp) + 1, np.arange(len(yes))] = yes
+        features.append(_Levels(lookup, values))
     if "prototypes" in part:
         features, before = _prototype_similarity(scoring, part["prototypes"], features)
     roots = [_lower_triangle(triangle) @ before for triangle in triangles]
     if len(roots) == 1:
         return [_distances(scoring, features, roots[0], means)]
-    each = zip(roots, means, strict=True)
-    return [[scoring.layers.add_value(_squares(scoring, features, root, -mean)) for root, mean in each]]
-
-
-def _features(scoring: ScoringQuery, part: Part) -> Features:
-    out: Features = []
-    for read in part["reads"]:
-        about = scoring.reads[read]
-        if about["read"] == "score":
-            most = max(map(abs, scoring.scores[about["scores"]]))
-            out.append(_Number(scoring.score(read), most))
-            continue
-        lookup = scoring.find_lookup(read)
-        assert isinstance(lookup, KnownLevels)
-        yes, no = np.array(decode_numbers(about["yes"])), np.array(decode_numbers(about["no"]))
-        values = np.tile(no, (lookup.n + 1, 1))
-        values[0] = 0.0  # missing
-        values[np.array(about["levels"], np.intp) + 1, np.arange(len(yes))] = yes
-        out.append(_Levels(lookup, values))
-    return out
+    pairs = zip(roots, means, strict=True)
+    return [[scoring.layers.add_value(_squares(scoring.layers, features, root, -mean)) for root, mean in pairs]]
 
 
 def _prototype_similarity(scoring: ScoringQuery, read: dict[str, Any], features: Features) -> tuple[Features, Matrix]:
     """The similarity of a row to each prototype, and the matrix that decorrelates similarities."""
-    held, layers = decode_numbers(read["rows"]), scoring.layers
-    typical, factor = np.array(split_rows(held, len(held) // read["n"])), -0.5 / read["length_scale"] ** 2
-    square = layers.add_value(sum_of([f"{one.name} * {one.name}" for one in features if isinstance(one, _Number)]))
-    most = np.array([one.max_value for one in features if isinstance(one, _Number)])
+    layers, factor = scoring.layers, -0.5 / read["length_scale"] ** 2
+    prototypes = np.array(decode_numbers(read["rows"])).reshape(read["n"], -1)
+    numbers = [feature for feature in features if isinstance(feature, _Number)]
+    square = layers.add_value(sum_of([f"{x.name} * {x.name}" for x in numbers]))
+    max_values = np.array([x.max_value for x in numbers])
     out: Features = []
-    for row in typical:
-        near = [term for one, y in zip(features, row, strict=True) for term in one.scaled(np.array([-2 * factor * y]))]
-        power = layers.add_value(
-            sum_of([f"{format_number(factor)} * {square}", format_number(factor * float(row @ row)), *near])
-        )
-        least = factor * float(((np.abs(row) + most) ** 2).sum())
-        spelled = f"EXP({power})" if least > _MIN_LOG_SIMILARITY else guarded_exp(power, _MIN_LOG_SIMILARITY)
-        out.append(_Number(layers.add_value(spelled), 1.0))
-    between = np.exp(factor * ((typical[:, None] - typical[None]) ** 2).sum(axis=2))
-    lower = [[*between[i, :i].tolist(), 1.0 + read["ridge"]] for i in range(len(typical))]
+    for row in prototypes:
+        pairs = zip(features, row, strict=True)
+        products = [term for feature, y in pairs for term in feature.scaled(np.array([-2 * factor * y]))]
+        constants = [f"{format_number(factor)} * {square}", format_number(factor * float(row @ row))]
+        power = layers.add_value(sum_of([*constants, *products]))
+        least = factor * float(((np.abs(row) + max_values) ** 2).sum())
+        similarity = f"EXP({power})" if least > _MIN_LOG_SIMILARITY else guarded_exp(power, _MIN_LOG_SIMILARITY)
+        out.append(_Number(layers.add_value(similarity), 1.0))
+    between = np.exp(factor * ((prototypes[:, None] - prototypes[None]) ** 2).sum(axis=2))
+    lower = [[*between[i, :i].tolist(), 1.0 + read["ridge"]] for i in range(len(prototypes))]
     return out, np.linalg.inv(_lower_triangle(cholesky(lower))) * math.sqrt(read["n"])
 
 
 def _distances(scoring: ScoringQuery, features: Features, root: Matrix, means: Matrix) -> list[str]:
     """|R x - mean|^2 of every class: the squares once, and the part linear in x for each class."""
     order = sorted(range(len(features)), key=lambda i: (isinstance(features[i], _Number), -features[i].size))
-    starts = np.concatenate([[0], np.cumsum([one.size for one in features])])
+    starts = np.concatenate([[0], np.cumsum([feature.size for feature in features])])
     at = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in order])
-    sorted_features = [features[i] for i in order]
-    p = len(at)
+    features, layers = [features[i] for i in order], scoring.layers
     lower: Matrix = np.linalg.qr(root[:, at[::-1]]).R[::-1, ::-1]  # R x = Q L x, which has the length of L x
-    squares = scoring.layers.add_value(_squares(scoring, sorted_features, lower, np.zeros(p)))
-    linear = -2 * means @ root[:, at]
+    squares = layers.add_value(_squares(layers, features, lower, np.zeros(len(at))))
     out = []
-    for own, mean in zip(linear, means, strict=True):
-        terms = _linear(scoring.layers, sorted_features, own)
-        out.append(scoring.layers.add_value(sum_of([squares, format_number(float(mean @ mean)), *terms])))
+    for factors, mean in zip(-2 * means @ root[:, at], means, strict=True):
+        terms = [squares, format_number(float(mean @ mean)), *_linear(layers, features, factors)]
+        out.append(layers.add_value(sum_of(terms)))
     return out
 
 
 def _linear(layers: Layers, features: Features, factors: Matrix) -> list[str]:
-    names = [one.name for one in features if isinstance(one, _Number)]
+    names = [feature.name for feature in features if isinstance(feature, _Number)]
     if layers.dialect.dot_template and len(names) == len(features) >= _MIN_DOT_LENGTH:
         last = np.flatnonzero(factors).max(initial=0) + 1
-        held = math.ceil(last / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH  # few different lists
-        some = layers.add_value(layers.dialect.array_template.format(", ".join(names[:held])))
-        return [layers.dialect.dot_template.format(some, ", ".join(map(format_number, factors[:held].tolist())))]
-    terms, start = [], 0
-    for one in features:
-        terms += one.scaled(factors[start : start + one.size])
-        start += one.size
-    return terms
+        n = math.ceil(last / _MIN_DOT_LENGTH) * _MIN_DOT_LENGTH  # few different lists
+        array = layers.add_value(layers.dialect.array_template.format(", ".join(names[:n])))
+        return [layers.dialect.dot_template.format(array, ", ".join(map(format_number, factors[:n].tolist())))]
+    stops = np.cumsum([feature.size for feature in features])
+    pairs = zip(features, stops, strict=True)
+    return [term for feature, stop in pairs for term in feature.scaled(factors[stop - feature.size : stop])]
 
 
-def _squares(scoring: ScoringQuery, features: Features, root: Matrix, constant: Matrix) -> str:
+def _squares(layers: Layers, features: Features, root: Matrix, constant: Matrix) -> str:
     """The sum of the squares of R x + a; what depends on the first column alone, if it has levels, is looked up."""
-    terms, first, rest = [], features[0], root[:, features[0].size :]
-    start = 0
+    terms, first, start = [], features[0], 0
     if isinstance(first, _Levels) and not constant.any():
+        rest = root[:, first.size :]
         start = int(rest.any(axis=1).argmax()) if rest.any() else len(root)
-        terms.append(first.column_of(((first.values @ root[:start, : first.size].T) ** 2).sum(axis=1)))
+        sums = ((first.values @ root[:start, : first.size].T) ** 2).sum(axis=1)
+        terms.append(first.lookup.column_of(sums.tolist()))
     for row, shift in zip(root[start:], constant[start:], strict=True):
-        z = scoring.layers.add_value(
-            sum_of([format_number(shift)] * bool(shift) + _linear(scoring.layers, features, row))
-        )
+        z = layers.add_value(sum_of([format_number(shift)] * bool(shift) + _linear(layers, features, row)))
         terms.append(f"{z} * {z}")
     return sum_of(terms)
 
@@ -171,24 +158,30 @@ def conditional(scoring: ScoringQuery, part: Part, numbers: list[list[str]]) -> 
     if len(set(decode_numbers(part.get("weight", [])))) > 1:
         what = "cannot be exported to SQL: columns modelled together have weights that differ"
         raise InputError(what, column=columns, remedy="export it to python or js")
-    distribution = _GroupDistribution(part, scoring.n_classes)
-    x = {j: scoring.layers.add_value(numbers[j][0]) for j in range(distribution.p) if not part["constant"][j]}
+    k, varies = scoring.n_classes, [j for j, is_constant in enumerate(part["constant"]) if not is_constant]
+    x = {j: scoring.layers.add_value(numbers[j][0]) for j in varies}
     if len(x) > MAX_OPTIONAL_COLUMNS:
         scoring.complete_groups.append([columns[j] for j in x])
-    group = _ColumnGroup(scoring, distribution, x)
-    return [[group.term(c) for c in range(scoring.n_classes)]] + [["0e0"] * scoring.n_classes for _ in columns[1:]]
+    group = _ColumnGroup(scoring.layers, part, k, x)
+    return [[group.term(c) for c in range(k)]] + [["0e0"] * k for _ in columns[1:]]
 
 
-class _GroupDistribution:
-    """The parameters of a joint normal or t distribution, for some of its columns."""
+class _ColumnGroup:
+    """A joint normal or t distribution, for any subset of its columns, and their names in a query."""
 
-    def __init__(self, part: Part, k: int):
-        held = decode_numbers(part["loc"])
-        self.p = len(held) // k
-        self.loc, self.factor = split_rows(held, self.p), decode_numbers(part["factor"])
+    def __init__(self, layers: Layers, part: Part, k: int, x: dict[int, str]):
+        loc = decode_numbers(part["loc"])
+        self.p = len(loc) // k
+        self.loc, self.factor = split_rows(loc, self.p), decode_numbers(part["factor"])
         self.matrices = lower_triangles(decode_numbers(part["matrix"]), self.p)
         self.df = decode_numbers(part.get("df", []))
         self.log_rising = split_rows(decode_numbers(part.get("rising", [])), self.p)
+        self.layers, self.x, self.allows_missing = layers, x, len(x) <= MAX_OPTIONAL_COLUMNS
+        self.patterns = [list(x)]  # the columns present
+        if self.allows_missing:
+            self.patterns = [list(compress(x, [code >> a & 1 for a in range(len(x))])) for code in range(1 << len(x))]
+            code = sum_of([f"CASE WHEN {name} IS NULL THEN 0 ELSE {1 << a} END" for a, name in enumerate(x.values())])
+            self._table = layers.join_by_code(layers.add_value(code), range(len(self.patterns)))
 
     def root(self, c: int, present: Sequence[int]) -> tuple[dict[tuple[int, int], float], float]:
         """The matrix that decorrelates the columns present, by pairs of columns, and its log determinant."""
@@ -199,8 +192,8 @@ class _GroupDistribution:
         unit = 1 / np.sqrt(np.diag(matrix))
         root = np.linalg.cholesky(matrix * np.outer(unit, unit))
         inverse = np.linalg.inv(root) * unit
-        held = {(i, j): float(inverse[a, b]) for a, i in enumerate(present) for b, j in enumerate(present[: a + 1])}
-        return held, float(np.log(unit).sum() - np.log(np.diag(root)).sum())
+        pairs = {(i, j): float(inverse[a, b]) for a, i in enumerate(present) for b, j in enumerate(present[: a + 1])}
+        return pairs, float(np.log(unit).sum() - np.log(np.diag(root)).sum())
 
     def peak(self, c: int, n: int, log_root: float) -> float:
         """The log of the density of n columns at their centre."""
@@ -209,52 +202,25 @@ class _GroupDistribution:
             return whole - n / 2 * math.log(2 * math.pi)
         return whole + sum(self.log_rising[c][:n]) - n / 2 * math.log(math.pi * self.df[c])
 
-
-def _clamp(x: str) -> str:
-    """A number whose square does not overflow in a sum."""
-    cases = (
-        f"WHEN ABS({x}) < {_MIN_SQUARABLE} THEN 0e0 WHEN {x} > {_MAX_SQUARABLE} THEN {_MAX_SQUARABLE} "
-        f"WHEN {x} < -{_MAX_SQUARABLE} THEN -{_MAX_SQUARABLE}"
-    )
-    return f"CASE {cases} ELSE {x} END"
-
-
-class _ColumnGroup:
-    """A joint distribution, and the names of its columns in a query."""
-
-    def __init__(self, scoring: ScoringQuery, distribution: _GroupDistribution, x: dict[int, str]):
-        self.layers, self.distribution, self.x = scoring.layers, distribution, x
-        self.allows_missing = len(x) <= MAX_OPTIONAL_COLUMNS
-        self.presence_patterns = [list(x)]
-        if self.allows_missing:
-            self.presence_patterns = [
-                list(compress(x, [way >> a & 1 for a in range(len(x))])) for way in range(1 << len(x))
-            ]
-            code = sum_of([f"CASE WHEN {one} IS NULL THEN 0 ELSE {1 << a} END" for a, one in enumerate(x.values())])
-            self._table = self.layers.join_by_code(self.layers.add_value(code), range(len(self.presence_patterns)))
-
-    def _constant_by_presence(self, values: Sequence[float]) -> str:
+    def _constant(self, values: Sequence[float]) -> str:
         """A constant that depends on which columns are present."""
         return self._table.numbers(values) if self.allows_missing else format_number(values[0])
 
     def term(self, c: int) -> str:
-        law, let = self.distribution, self.layers.add_value
-        roots = [law.root(c, way) for way in self.presence_patterns]
-        away = {j: f"{one} - {format_number(law.loc[c][j])}" for j, one in self.x.items()}
-        away = {j: let(f"COALESCE({one}, 0e0)" if self.allows_missing else one) for j, one in away.items()}
-        away = {j: let(_clamp(one)) for j, one in away.items()}
+        add, roots = self.layers.add_value, [self.root(c, pattern) for pattern in self.patterns]
+        deviations = {j: f"{name} - {format_number(self.loc[c][j])}" for j, name in self.x.items()}
+        deviations = {j: add(f"COALESCE({d}, 0e0)" if self.allows_missing else d) for j, d in deviations.items()}
+        deviations = {j: add(_CLAMP.replace("{}", name)) for j, name in deviations.items()}
         squares = []
         for i in self.x:
-            factors = {
-                j: self._constant_by_presence([root.get((i, j), 0.0) for root, _ in roots]) for j in self.x if j <= i
-            }
-            z = let(sum_of([f"{factor} * {away[j]}" for j, factor in factors.items()]))
+            factors = {j: self._constant([root.get((i, j), 0.0) for root, _ in roots]) for j in self.x if j <= i}
+            z = add(sum_of([f"{factor} * {deviations[j]}" for j, factor in factors.items()]))
             squares.append(f"{z} * {z}")
-        size = let(f"({sum_of(squares)}) / {format_number(law.factor[c])}")
-        peak = self._constant_by_presence(
-            [law.peak(c, len(way), log) for way, (_, log) in zip(self.presence_patterns, roots, strict=True)]
-        )
-        if not law.df:
+        size = add(f"({sum_of(squares)}) / {format_number(self.factor[c])}")
+        pairs = zip(self.patterns, roots, strict=True)
+        peak = self._constant([self.peak(c, len(pattern), log) for pattern, (_, log) in pairs])
+        if not self.df:
             return f"{peak} - 5e-1 * {size}"
-        exponent = self._constant_by_presence([(law.df[c] + len(way)) / 2 for way in self.presence_patterns])
-        return f"{peak} - {exponent} * {log1p(self.layers, f'{size} / {format_number(law.df[c])}', law.df[c] + law.p)}"
+        df = self.df[c]
+        exponent = self._constant([(df + len(pattern)) / 2 for pattern in self.patterns])
+        return f"{peak} - {exponent} * {log1p(self.layers, f'{size} / {format_number(df)}', df + self.p)}"

@@ -2,14 +2,6 @@
 
 A value is first given a code, by a join for levels and by comparisons for numbers. All constants of the column then
 come from one table with a row for every code, including unseen levels and missing values.
-
->>> from candide.engines.sql.dialects.registry import get_dialect
->>> layers = Layers(get_dialect("duckdb"), "t")
->>> age = CellLookup(QueryColumn(layers, {"name": "age", "kind": "number"}), [{"read": "grid", "edges": [27, 41]}])
->>> age.codes({"read": "grid", "edges": [41]})
-[-1, 0, 0, 1]
->>> count_edges_below("x", [27.0, 41.0])
-'CASE WHEN x <= 41e0 THEN CASE WHEN x <= 27e0 THEN 0 ELSE 1 END ELSE 2 END'
 """
 
 from collections.abc import Sequence
@@ -18,28 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from candide.export.scorer.numbers import count_below, decode_numbers
+from candide.export.python_js.numbers import count_below, decode_numbers
 from candide.export.sql.columns import QueryColumn
-from candide.export.sql.layers import ConstantList, Join, Layers, format_number
-
-__all__ = ["CellLookup", "KnownLevels", "Layers", "count_edges_below", "line_segments"]
+from candide.export.sql.layers import ConstantTable, Layers, format_number
 
 MISSING_CODE = -1
 
 
 class _Lookup:
-    """The constants of a column; the first row is for missing values."""
+    """The constants of a column for each code from 0 to n - 1; the first row is for missing values."""
 
-    def __init__(self, column: QueryColumn, n: int):
-        self.column, self.layers, self.n = column, column.layers, n  # n: number of codes from 0
-        self.width = 1  # approximate, of the table
+    def __init__(self, column: QueryColumn, n: int, width: int):
+        self.column, self.layers, self.n, self.width = column, column.layers, n, width  # approximate, of the table
 
     @cached_property
     def _code(self) -> str:
         raise NotImplementedError
 
     @cached_property
-    def _table(self) -> Join | ConstantList:
+    def _table(self) -> ConstantTable:
         return self.layers.join_by_code(self._code, range(MISSING_CODE, self.n), self.width)
 
     def column_of(self, values: Sequence[float]) -> str:
@@ -54,49 +43,41 @@ class _Lookup:
 class CellLookup(_Lookup):
     """The bins of numbers, between the edges of all ways in which the column is read."""
 
-    def __init__(self, column: QueryColumn, reads: Sequence[dict[str, Any]]):
+    def __init__(self, column: QueryColumn, reads: Sequence[dict[str, Any]], width: int = 1):
         self.edges = sorted({edge for read in reads for edge in _edges(read)})
-        super().__init__(column, len(self.edges) + 1)
+        super().__init__(column, len(self.edges) + 1, width)
 
     @cached_property
     def _code(self) -> str:
         x = self.column.number_name
-        return self.layers.add_value(
-            f"CASE WHEN {x} IS NULL THEN {MISSING_CODE} ELSE {count_edges_below(x, self.edges)} END"
-        )
+        code = count_edges_below(x, self.edges)
+        return self.layers.add_value(f"CASE WHEN {x} IS NULL THEN {MISSING_CODE} ELSE {code} END")
 
     def codes(self, read: dict[str, Any]) -> list[int]:
         """The code of every row by one way to read."""
-        own = _edges(read)
-        return [MISSING_CODE, *(count_below(own, edge) for edge in self.edges), len(own)]
-
-    def score(self, read: dict[str, Any], scores: Sequence[float]) -> str:
-        """The name of a normal score, by linear interpolation; 0 where the value is missing."""
-        at = np.array(self.codes(read))[1:]
-        a, b, c = (self.column_of([0.0, *one[at].tolist()]) for one in line_segments(_edges(read), scores))
-        return self.layers.add_value(f"COALESCE({a} + {b} * ({self.column.number_name} - {c}), 0e0)")
+        edges = _edges(read)
+        return [MISSING_CODE, *(count_below(edges, edge) for edge in self.edges), len(edges)]
 
 
 class KnownLevels(_Lookup):
     """The levels of a column, and last one code for all others."""
 
-    def __init__(self, column: QueryColumn):
+    def __init__(self, column: QueryColumn, width: int = 1):
         self.levels = column.schema.get("levels", [])
-        super().__init__(column, len(self.levels) + 1)
+        super().__init__(column, len(self.levels) + 1, width)
 
     @cached_property
     def _code(self) -> str:
         key = self.column.level_key(self.levels)
-        new = f"CASE WHEN {key} IS NULL THEN {MISSING_CODE} ELSE {self.n - 1} END"
+        unseen = f"CASE WHEN {key} IS NULL THEN {MISSING_CODE} ELSE {self.n - 1} END"
         if not self.levels:
-            return self.layers.add_value(new)
-        keys = self.column.level_keys(self.levels)
-        place = self.layers.join_by_key(key, [spelled for spelled, _ in keys]).codes([place for _, place in keys])
-        return self.layers.add_value(f"COALESCE({place}, {new})")
+            return self.layers.add_value(unseen)
+        keys, places = zip(*self.column.level_keys(self.levels), strict=True)
+        return self.layers.add_value(f"COALESCE({self.layers.join_by_key(key, keys).codes(places)}, {unseen})")
 
     def codes(self, read: dict[str, Any]) -> list[int]:
-        own = {place: code for code, place in enumerate(read["levels"])}
-        return [MISSING_CODE, *(own.get(place, len(own)) for place in range(self.n))]
+        code = {place: code for code, place in enumerate(read["levels"])}
+        return [MISSING_CODE, *(code.get(place, len(code)) for place in range(self.n))]
 
 
 def _edges(read: dict[str, Any]) -> list[float]:
@@ -107,15 +88,12 @@ def line_segments(knots: Sequence[float], values: Sequence[float]) -> tuple[np.n
     """The segments of linear interpolation, constant beyond the ends: value at the start, slope and start of each.
 
     Knots so close that the slope would overflow have a step between them, to the value of the second.
-
-    >>> [one.tolist() for one in line_segments([0.0, 2.0, 4.0], [1.0, 2.0, 6.0])]
-    [[1.0, 1.0, 2.0, 6.0], [0.0, 0.5, 2.0, 0.0], [0.0, 0.0, 2.0, 4.0]]
     """
-    at, own = np.array(knots), np.array(values)
+    at, y = np.array(knots), np.array(values)
     with np.errstate(over="ignore"):
-        rise = np.diff(own) / np.diff(at)
+        rise = np.diff(y) / np.diff(at)
     steep = np.isinf(rise)
-    base = np.concatenate([own[:1], np.where(steep, own[1:], own[:-1]), own[-1:]])
+    base = np.concatenate([y[:1], np.where(steep, y[1:], y[:-1]), y[-1:]])
     slope = np.concatenate([[0.0], np.where(steep, 0.0, rise), [0.0]])
     return base, slope, np.concatenate([at[:1], at[:-1], at[-1:]])
 
@@ -134,11 +112,10 @@ class ScoringQuery:
     """The columns of a model as its distributions read them, and the summands of the score of each class."""
 
     def __init__(self, layers: Layers, parameters: dict[str, Any]):
-        self.layers, self.parameters = layers, parameters
+        self.layers, self.parameters, self.reads = layers, parameters, parameters["reads"]
         self.n_classes = len(parameters["classes"])
-        self.reads = parameters["reads"]
         na = parameters.get("na", ())
-        self.columns = [QueryColumn(layers, about, na) for about in parameters["columns"]]
+        self.columns = [QueryColumn(layers, schema, na) for schema in parameters["columns"]]
         self.class_terms: list[list[str]] = [[] for _ in range(self.n_classes)]
         self.has_impossible = False  # whether a score may be impossible
         self.complete_groups: list[list[Any]] = []  # columns that must not be missing
@@ -150,25 +127,28 @@ class ScoringQuery:
 
     def find_lookup(self, read: int) -> CellLookup | KnownLevels:
         """The table of constants of the column that is read: as a number, or as a level."""
-        at, of_levels = self.reads[read]["column"], "levels" in self.reads[read]
-        if (at, of_levels) not in self._lookups:
-            others = [one for one in self.reads if one["column"] == at and one["read"] in ("grid", "score")]
-            column = self.columns[at]
-            self._lookups[at, of_levels] = found = KnownLevels(column) if of_levels else CellLookup(column, others)
-            found.width = self.n_classes
-        return self._lookups[at, of_levels]
+        at, has_levels = self.reads[read]["column"], "levels" in self.reads[read]
+        if (at, has_levels) not in self._lookups:
+            column, k = self.columns[at], self.n_classes
+            reads = [other for other in self.reads if other["column"] == at and other["read"] in ("grid", "score")]
+            self._lookups[at, has_levels] = KnownLevels(column, k) if has_levels else CellLookup(column, reads, k)
+        return self._lookups[at, has_levels]
 
     def score(self, read: int) -> str:
-        """A normal score."""
-        found, about = self.find_lookup(read), self.reads[read]
-        assert isinstance(found, CellLookup)
-        return found.score(about, self.scores[about["scores"]])
+        """The name of a normal score, by linear interpolation; 0 where the value is missing."""
+        lookup, schema = self.find_lookup(read), self.reads[read]
+        codes, segments = (
+            np.array(lookup.codes(schema))[1:],
+            line_segments(_edges(schema), self.scores[schema["scores"]]),
+        )
+        a, b, c = (lookup.column_of([0.0, *values[codes].tolist()]) for values in segments)
+        return self.layers.add_value(f"COALESCE({a} + {b} * ({lookup.column.number_name} - {c}), 0e0)")
 
     @cached_property
     def scores(self) -> list[list[float]]:
-        return [decode_numbers(one) for one in self.parameters["scores"]]
+        return list(map(decode_numbers, self.parameters["scores"]))
 
     def add_terms(self, terms: Sequence[str]) -> None:
         """Add a summand for each class."""
-        for own, term in zip(self.class_terms, terms, strict=True):
-            own.append(term)
+        for summands, term in zip(self.class_terms, terms, strict=True):
+            summands.append(term)

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from candide.errors import InputError
-from candide.export.scorer.numbers import decode_numbers, split_rows
-from candide.export.scorer.operations import ELEMENTWISE, read_cells
-from candide.export.sql.expressions import (
+from candide.export.python_js.numbers import decode_numbers, split_rows
+from candide.export.python_js.operations import ELEMENTWISE, read_cells
+from candide.export.sql.joint import conditional, distance
+from candide.export.sql.layers import (
     MAX_FINITE_SQUARE,
+    Layers,
     Square,
     clip,
+    format_number,
     guarded_exp,
     largest_of,
     log1p,
@@ -19,8 +22,6 @@ from candide.export.sql.expressions import (
     square_of,
     sum_of,
 )
-from candide.export.sql.joint import conditional, distance
-from candide.export.sql.layers import Layers, format_number
 from candide.export.sql.lookups import ScoringQuery
 
 Part = dict[str, Any]
@@ -44,12 +45,13 @@ def add_score(scoring: ScoringQuery, part: Part) -> None:
         else:
             out = _elementwise(scoring, operation, [_value(scoring, part, values, name) for name in names])
         if uses[f"#{i}"] > 1 and operation not in CONDITIONS:
-            out = [[scoring.layers.add_value(one) if type(one) is str else one for one in row] for row in out]
+            out = [[scoring.layers.add_value(cell) if type(cell) is str else cell for cell in row] for row in out]
         values[f"#{i}"] = out
-    for weight, row in zip(feature_weights(part), out, strict=True):
+    for weight, row in zip(_feature_weights(part), out, strict=True):
         if weight:
-            scoring.has_impossible |= any(one == -math.inf for one in row)
-            scoring.add_terms([weight_term(_text(one), weight) for one in row])
+            scoring.has_impossible |= -math.inf in row
+            factor = "" if weight == 1 else f"{format_number(weight)} * "
+            scoring.add_terms([f"{factor}({_text(cell)})" if factor else _text(cell) for cell in row])
     return None
 
 
@@ -60,21 +62,19 @@ def _value(scoring: ScoringQuery, part: Part, values: dict[str, Value], name: An
 
 
 def _elementwise(scoring: ScoringQuery, operation: str, values: list[Value]) -> Value:
-    n = max(map(len, values))
-    of, layers = OPERATIONS[operation], scoring.layers
+    k, print_sql = scoring.n_classes, OPERATIONS[operation]
 
     def apply(*cells: Cell) -> Cell:
         if not any(isinstance(cell, str) for cell in cells):
             return ELEMENTWISE[operation](*cells)
         scoring.has_impossible |= operation == "square" or any(cell in (math.inf, -math.inf) for cell in cells)
-        return of(layers, *cells)
+        return print_sql(scoring.layers, *cells)
 
-    rows = [[_repeat(value[min(j, len(value) - 1)], scoring.n_classes) for value in values] for j in range(n)]
-    return [[apply(*cells) for cells in zip(*row, strict=True)] for row in rows]
-
-
-def _repeat(row: list[Cell], k: int) -> list[Cell]:
-    return row if len(row) == k else row * k
+    out = []
+    for j in range(max(map(len, values))):
+        rows = [value[min(j, len(value) - 1)] for value in values]
+        out.append([apply(*cells) for cells in zip(*(row if len(row) == k else row * k for row in rows), strict=True)])
+    return out
 
 
 def _text(cell: Cell) -> str:
@@ -133,59 +133,46 @@ REDUCTIONS: dict[str, Callable[..., Value]] = {
 }
 
 
-def feature_weights(part: Part) -> list[float]:
+def _feature_weights(part: Part) -> list[float]:
     return decode_numbers(part.get("weight", [])) or [1.0] * part["features"]
-
-
-def weight_term(term: str, weight: float) -> str:
-    return term if weight == 1 else f"{format_number(weight)} * ({term})"
 
 
 def lookup(scoring: ScoringQuery, part: Part) -> None:
     table, start = split_rows(decode_numbers(part["table"]), scoring.n_classes), 0
-    scoring.has_impossible |= any(math.isinf(one) for row in table for one in row)
-    for read, size, weight in zip(part["reads"], part["sizes"], feature_weights(part), strict=True):
-        own, start = table[start : start + size + 1], start + size + 1
+    scoring.has_impossible |= any(math.isinf(value) for row in table for value in row)
+    for read, size, weight in zip(part["reads"], part["sizes"], _feature_weights(part), strict=True):
+        rows, start = table[start : start + size + 1], start + size + 1
         if weight:
             lookup = scoring.find_lookup(read)
             codes = lookup.codes(scoring.reads[read])
-            by_class = zip(*([0.0] * scoring.n_classes if code < 0 else own[code] for code in codes), strict=True)
-            scoring.add_terms(
-                [lookup.column_of([weight * one if one else 0.0 for one in values]) for values in by_class]
-            )
+            by_class = zip(*([0.0] * scoring.n_classes if code < 0 else rows[code] for code in codes), strict=True)
+            scoring.add_terms([lookup.column_of([weight * x if x else 0.0 for x in values]) for values in by_class])
 
 
 def cells(scoring: ScoringQuery, part: Part) -> None:
     """A table of constants by the codes of the columns of each set."""
     sizes, reads = part["sizes"], part["reads"]
-    for (columns, usual, table), weight in zip(read_cells(part, scoring.n_classes), feature_weights(part), strict=True):
-        if weight:
-            place = _cell_index(scoring, [reads[j] for j in columns], [sizes[j] for j in columns])
-            rows = {at: [weight * one for one in row] for at, row in enumerate(table) if row != usual}
-            _add_cells(scoring, place, rows, [weight * one for one in usual])
+    sets = zip(read_cells(part, scoring.n_classes), _feature_weights(part), strict=True)
+    for (columns, usual, table), weight in sets:
+        if not weight:
+            continue
+        index = ""  # of a cell, NULL where a code is missing or unseen
+        for j in columns:
+            lookup = scoring.find_lookup(reads[j])
+            code = lookup.codes_of(lookup.codes(scoring.reads[reads[j]]), sizes[j])
+            index = f"({index}) * {sizes[j]} + {code}" if index else code
+        index, default = scoring.layers.add_value(index), [weight * value for value in usual]
+        rows = {at: [weight * value for value in row] for at, row in enumerate(table) if row != usual}
+        scoring.has_impossible |= any(math.isinf(value) for row in [*rows.values(), default] for value in row)
+        terms = [f"CASE WHEN {index} IS NULL THEN 0e0 ELSE {format_number(value)} END" for value in default]
+        if rows:
+            constants = scoring.layers.join_by_code(index, list(rows), scoring.n_classes)
+            names = [constants.numbers(values) for values in zip(*rows.values(), strict=True)]
+            terms = [f"COALESCE({name}, {term})" for name, term in zip(names, terms, strict=True)]
+        scoring.add_terms(terms)
 
 
-def _cell_index(scoring: ScoringQuery, reads: list[int], sizes: list[int]) -> str:
-    """The index of a cell, NULL where a code is missing or unseen."""
-    place = ""
-    for read, size in zip(reads, sizes, strict=True):
-        lookup = scoring.find_lookup(read)
-        code = lookup.codes_of(lookup.codes(scoring.reads[read]), size)
-        place = f"({place}) * {size} + {code}" if place else code
-    return scoring.layers.add_value(place)
-
-
-def _add_cells(scoring: ScoringQuery, place: str, contributions: dict[int, list[float]], default: list[float]) -> None:
-    scoring.has_impossible |= any(math.isinf(one) for row in [*contributions.values(), default] for one in row)
-    elsewhere = [f"CASE WHEN {place} IS NULL THEN 0e0 ELSE {format_number(one)} END" for one in default]
-    if not contributions:
-        return scoring.add_terms(elsewhere)
-    table = scoring.layers.join_by_code(place, list(contributions), scoring.n_classes)
-    names = [table.numbers(values) for values in zip(*contributions.values(), strict=True)]
-    return scoring.add_terms([f"COALESCE({name}, {other})" for name, other in zip(names, elsewhere, strict=True)])
-
-
-def refuse_text(scoring: ScoringQuery, part: Part) -> None:
+def reject_text(scoring: ScoringQuery, part: Part) -> None:
     column = scoring.columns[scoring.reads[part["reads"][0]]["column"]].name
     remedy = "export it to python or js, or fit it without this column"
     raise InputError("cannot be exported to SQL: it is a text, scored word by word", column=column, remedy=remedy)
@@ -195,6 +182,6 @@ JOINT: dict[str, Callable[..., Value]] = {"distance": distance, "conditional": c
 TABLES: dict[str, Callable[[ScoringQuery, Part], None]] = {  # a whole score, with its weights in the tables
     "lookup": lookup,
     "cells": cells,
-    "tokens": refuse_text,
-    "polya": refuse_text,
+    "tokens": reject_text,
+    "polya": reject_text,
 }

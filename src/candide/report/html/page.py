@@ -1,14 +1,5 @@
-"""The report page: a template, a style and a script, in one file that loads nothing else.
+"""The report page: a template, a style and a script, in one file that loads nothing else."""
 
->>> from candide.demo import garden
->>> from candide.model.fitted import FittedModel
->>> from candide.report.summary import summarize_page
->>> text = render_page(summarize_page(FittedModel(garden())))
->>> text[:15], "Model report" in text, "http://" in text.replace("http://www.w3.org/2000/svg", "")
-('<!doctype html>', True, False)
-"""
-
-import os
 import re
 from functools import cache
 from importlib.resources import files
@@ -18,10 +9,9 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from candide import __version__, formatting
-from candide.export.modules import scorer_source
 from candide.export.parameters import pack_json
-from candide.files import check_output, write_atomically
-from candide.report.html import data, svg
+from candide.export.targets import javascript_scorer
+from candide.report.html import charts
 from candide.report.summary.monitoring import describe_change
 from candide.report.summary.page import PageSummary, TermSummary
 
@@ -51,36 +41,27 @@ class PageText(str):
 
 def render_page(page: PageSummary, *, full: bool = False) -> str:
     """Return the page as text; ``full`` draws every chart, however large the page grows."""
-    labels = [formatting.format_value(one.label) for one in page.model.classes]
+    labels = [formatting.format_value(row.label) for row in page.model.classes]
     most = max((term.importance or 0.0 for term in page.terms), default=0.0) or 1.0
     known: dict[str, Any] = {"classes": labels, "positive": page.default_class, "most": most, "curves": []}
-    known |= data.whatif_data(page) if page.parameters else {}
+    known |= charts.whatif_data(page) if page.parameters else {}
     parameters = "" if page.parameters is None else pack_json(page.parameters)
     max_bytes = 1 << 60 if full else page_size_limit(page)
     for n_listed in _LISTED_TERMS:
-        known |= {"more": data.term_rows(page.terms[n_listed:]), "terms": [None] * len(page.terms)}
+        known |= {"more": charts.term_rows(page.terms[n_listed:]), "terms": [None] * len(page.terms)}
         bare = len(_fill_template(page, known, n_listed, parameters).encode())
         if bare - len(parameters) < max_bytes / 2:
             break
     left = max(max_bytes - bare, 0)
     if len(labels) > _MAX_MATRIX_CLASSES:
-        known["confusions"], known["rarer"] = data.confusion_data(page, left // 8)
-    known["curves"] = data.curve_data(page, left // 2)  # the rest is for terms
-    left -= sum(len(data.script_json(known.get(name))) for name in ("confusions", "curves"))
-    known["terms"], n_undrawn = data.term_data(page, left)
+        known["confusions"], known["rarer"] = charts.confusion_data(page, left // 8)
+    known["curves"] = charts.curve_data(page, left // 2)  # the rest is for terms
+    left -= sum(len(charts.script_json(known.get(name))) for name in ("confusions", "curves"))
+    known["terms"], n_undrawn = charts.term_data(page, left)
     return _fill_template(page, known, n_listed, parameters, n_undrawn)
 
 
-def write_page(text: str, path: str | os.PathLike, *, force: bool = False) -> int:
-    """Write a page completely or not at all, and return its size; other files are overwritten only with ``force``."""
-    check_output(path, is_own_file=is_page, force=force)
-    raw = text.encode()
-    write_atomically(path, [raw])
-    return len(raw)
-
-
 def is_page(path: str) -> bool:
-    """Return whether a file is a report that Candide wrote."""
     with open(path, "rb") as file:
         return PAGE_MARKER in file.read(4096)
 
@@ -94,6 +75,12 @@ def page_size_limit(page: PageSummary) -> int:
 
 
 def _fill_template(page: PageSummary, known: dict[str, Any], n_listed: int, parameters: str, n_undrawn: int = 0) -> str:
+    curves = page.assessment.scores.curves if page.assessment else ()
+    with_curves = {curve.label for curve in curves if curve.label is not None}
+    n_curves = len(list(filter(None, known["curves"])))
+    metrics = {} if page.assessment is None else page.assessment.scores.metrics
+    has_interval = {name: metric.low == metric.low for name, metric in metrics.items()}
+    unknown = [name for name in _AREA_METRICS if has_interval.get("accuracy") and not has_interval[name]]
     return _template().render(
         page=page,
         version=__version__,
@@ -102,37 +89,22 @@ def _fill_template(page: PageSummary, known: dict[str, Any], n_listed: int, para
         parameters=Markup(parameters),
         scorer=Markup(_scorer()) if parameters else "",
         whatif=Markup(_minify(_read("whatif.js"))),
-        data=Markup(data.script_json(known)),
+        data=Markup(charts.script_json(known)),
         left=n_undrawn,
         listed=page.terms[:n_listed],
         thumbnails=[draw_thumbnail(page, term) for term in page.terms[:n_listed]],
         most=known["most"],
-        curves=data.curve_figures(page),
-        curved=len(list(filter(None, known["curves"]))),
-        more_curves=_count_missing_curves(page, known),
-        unknown=_metrics_without_interval(page),
+        curves=charts.curve_figures(page),
+        curved=n_curves,
+        more_curves=len(with_curves) if len(with_curves) > n_curves else 0,
+        unknown=", ".join(name.replace("_", " ") for name in unknown),  # metrics without an interval
         matrix=len(known["classes"]) <= _MAX_MATRIX_CLASSES,
         most_classes=_MAX_LISTED_CLASSES,
-        counts=all(one.weight is not None for one in page.model.classes),
+        counts=all(row.weight is not None for row in page.model.classes),
     )
 
 
-def _count_missing_curves(page: PageSummary, known: dict[str, Any]) -> int:
-    """Return how many classes have curves, where the page has fewer; otherwise 0."""
-    curves = page.assessment.scores.curves if page.assessment else ()
-    labels = {curve.label for curve in curves if curve.label is not None}
-    return len(labels) if len(labels) > len(list(filter(None, known["curves"]))) else 0
-
-
-def _metrics_without_interval(page: PageSummary) -> str:
-    """Return the metrics without an interval, where the accuracy has one."""
-    metrics = {} if page.assessment is None else page.assessment.scores.metrics
-    has_interval = {name: metric.low == metric.low for name, metric in metrics.items()}
-    names = [name for name in _AREA_METRICS if has_interval.get("accuracy") and not has_interval[name]]
-    return ", ".join(name.replace("_", " ") for name in names)
-
-
-def _strip_bidi_controls(value: Any) -> Any:
+def _finalize(value: Any) -> Any:
     """Return text from the data without characters that reverse the direction of a line."""
     return formatting.strip_bidi_controls(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -141,9 +113,8 @@ def _strip_bidi_controls(value: Any) -> Any:
 def _template() -> Any:
     from jinja2 import BaseLoader, Environment
 
-    environment = Environment(
-        loader=BaseLoader(), autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_strip_bidi_controls
-    )
+    how: Any = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True, "finalize": _finalize}
+    environment = Environment(loader=BaseLoader(), **how)
     environment.filters |= {
         "percent": formatting.format_percent,
         "value": formatting.format_value,
@@ -162,7 +133,7 @@ def _read(name: str) -> str:
 @cache
 def _scorer() -> str:
     """Return the scorer of exported models as a script that defines only ``candide.load``."""
-    source = _minify(scorer_source()).replace("export function load", "function load")
+    source = _minify(javascript_scorer()).replace("export function load", "function load")
     return f"globalThis.candide = {{ load: (() => {{\n{source}\nreturn load;\n}})() }};"
 
 
@@ -183,13 +154,13 @@ def draw_thumbnail(page: PageSummary, term: TermSummary) -> Markup:
     values, (edges, bars) = np.array(term.contributions[page.default_class]), term.histogram
     counts = np.array(bars) if len(bars) > 1 else None
     if term.shape == "levels":
-        return svg.draw_bars(values, term.sentence)
+        return charts.draw_bars(values, term.sentence)
     if term.shape == "steps" and edges:
-        return svg.draw_steps(np.array(term.positions), values, edges[0], edges[-1], counts, term.sentence)
+        return charts.draw_steps(np.array(term.positions), values, edges[0], edges[-1], counts, term.sentence)
     if term.shape == "curve":
-        return svg.draw_curve(np.array(term.positions), values, counts, term.sentence)
+        return charts.draw_curve(np.array(term.positions), values, counts, term.sentence)
     if len(term.names) != 2:
         return Markup("")
     shape = tuple(map(len, term.names))
     is_seen = np.array(term.frequencies).reshape(shape) > 0 if term.frequencies else None
-    return svg.draw_heatmap(values.reshape(shape), is_seen, term.sentence)
+    return charts.draw_heatmap(values.reshape(shape), is_seen, term.sentence)

@@ -7,33 +7,30 @@ from typing import Any
 from candide import formatting
 from candide.data.table import Name
 from candide.decisions.prior_shift import AdaptedModel
+from candide.formatting import Column
 from candide.model.fitted import FittedModel
 from candide.monitoring.model_diff import ClassChange, ColumnChange, LevelChange, ModelComparison
-from candide.report.records import INTERNAL, Column, Paragraph, Summary, TableSection, notes, paragraph, section, table
+from candide.report.records import FLAT, INTERNAL, Paragraph, Summary, TableSection, notes, paragraph, section, table
 from candide.store.update import NewClass, UpdateResult
-from candide.weighted.reweight import stale_notes
+from candide.weighted.fit import stale_notes
 
 _MIN_SURPRISE = 0.05  # below it the surprise is 0.0 in print
 _NAIVE_BAYES_NOTE = (
     "naive Bayes is overconfident where columns are redundant, and then these proportions are less certain than the "
     "intervals show; a weighted model is not (candide fit --model bayes)"
 )
-_CHANGE_COLUMNS = (
-    Column("divergence", "divergence", ".4f", is_optional=True),
-    Column("surprise", "surprise", ",.1f"),
-)
+_CHANGE_COLUMNS = Column("divergence", "divergence", ".4f", is_optional=True), Column("surprise", "surprise", ",.1f")
 
 
 def _changes(title: str, name: Any, change: Any) -> dict[str, Any]:
-    """Return metadata of a table of changes: ``name`` and ``change`` are functions of the summary and a change."""
+    """Return metadata of a table of changes: ``name`` of a change, and ``change`` of the summary and a change."""
 
     def build(diff: "DiffSummary", changes: Sequence[Any]) -> list[Any]:
-        shown = [one for one in changes if one.surprise >= _MIN_SURPRISE]
+        shown = [c for c in changes if c.surprise >= _MIN_SURPRISE]
         if not shown:
             return [Paragraph(f"{title}: no change beyond chance", "dim")]
-        first = Column(title.lower(), lambda one: name(diff, one))
-        how = Column("change", lambda one: change(diff, one), is_text=True)
-        return [TableSection.from_records(f"{title} by surprise", [first, how, *_CHANGE_COLUMNS], shown)]
+        columns = Column(title.lower(), name), Column("change", lambda c: change(diff, c), is_text=True)
+        return [TableSection.from_records(f"{title} by surprise", [*columns, *_CHANGE_COLUMNS], shown)]
 
     return {**section(build), "when_empty": True}
 
@@ -44,12 +41,11 @@ def _format_change(diff: "DiffSummary", change: Any) -> str:
 
 
 def _format_changes(diff: "DiffSummary", change: ColumnChange) -> str:
-    is_date = change.column in diff.dates
-    texts = {
-        name: " -> ".join(formatting.format_parameter(name, value, is_date) for value in pair)
-        for name, pair in change.values.items()
-    }
-    return "; ".join(f"{name} {text}" for name, text in texts.items())
+    texts = []
+    for name, pair in change.values.items():
+        before, after = (formatting.format_parameter(name, v, change.column in diff.dates) for v in pair)
+        texts.append(f"{name} {before} -> {after}")
+    return "; ".join(texts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,15 +54,13 @@ class DiffSummary(Summary):
 
     rows: tuple[int, int]
     classes: tuple[ClassChange, ...] = field(
-        metadata=_changes("Classes", lambda diff, one: formatting.format_label(one.label), _format_change)
+        metadata=_changes("Classes", lambda c: formatting.format_label(c.label), _format_change)
     )
     columns: tuple[ColumnChange, ...] = field(
-        metadata=_changes(
-            "Columns", lambda diff, one: f"{formatting.format_column(one.column)}, {one.label}", _format_changes
-        )
+        metadata=_changes("Columns", lambda c: f"{formatting.format_column(c.column)}, {c.label}", _format_changes)
     )
     levels: tuple[LevelChange, ...] = field(
-        metadata=_changes("Levels", lambda diff, one: f"{one.column} = {one.level}, {one.label}", _format_change)
+        metadata=_changes("Levels", lambda c: f"{c.column} = {c.level}, {c.label}", _format_change)
     )
     skipped_columns: tuple[Name, ...] = field(
         metadata=paragraph(lambda names: f"not compared: {', '.join(map(str, names))}", "dim")
@@ -75,7 +69,7 @@ class DiffSummary(Summary):
         default=(
             "divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance"
         ),
-        metadata={**INTERNAL, **paragraph(style="dim")},
+        metadata=INTERNAL | paragraph(style="dim"),
     )
     dates: frozenset[str] = field(default=frozenset(), metadata=INTERNAL)  # columns whose numbers are days since 1970
 
@@ -87,7 +81,6 @@ class DiffSummary(Summary):
 
 
 def summarize_diff(comparison: ModelComparison) -> DiffSummary:
-    """Return the summary of a comparison."""
     return DiffSummary(
         comparison.rows,
         tuple(comparison.classes),
@@ -120,7 +113,6 @@ class UpdateSummary(Summary):
 
 
 def summarize_update(model: str, action: str, change: UpdateResult, output: str | None = None) -> UpdateSummary:
-    """Return the summary of an update of a model file."""
     after = change.fitted.counts
     weights = dict(zip(after.labels.values, after.class_weight.tolist(), strict=True))
     new, texts = tuple(change.new_classes), tuple(change.note_texts)
@@ -144,7 +136,6 @@ class MergeSummary(Summary):
 
 
 def summarize_merge(models: Collection[Any], merged: FittedModel, output: str, detail: str) -> MergeSummary:
-    """Return the summary of a merged model."""
     return MergeSummary(len(models), merged.counts.n_rows, output, detail, tuple(map(str, stale_notes(merged))))
 
 
@@ -164,7 +155,6 @@ class ReweightSummary(Summary):
 
 
 def summarize_reweight(model: str, change: UpdateResult, output: str | None = None) -> ReweightSummary:
-    """Return the summary of weights that were learned again."""
     n_rows, weights = change.fitted.counts.n_rows, change.fitted.term_weights
     return ReweightSummary(model, change.n_rows, n_rows, weights.training_summary(n_rows) if weights else "", output)
 
@@ -180,14 +170,6 @@ class ClassProportionSummary:
     high: float
 
 
-_PROPORTION_TABLE = (
-    Column("class", "label", formatting.format_label),
-    Column("training", "before", formatting.format_percent),
-    Column("new rows", "after", formatting.format_percent),
-    Column("95%", lambda p: f"{formatting.format_percent(p.low)} to {formatting.format_percent(p.high)}"),
-)
-
-
 @dataclass(frozen=True, repr=False)
 class AdaptSummary(Summary):
     """The class proportions that were estimated from unlabelled rows."""
@@ -196,17 +178,20 @@ class AdaptSummary(Summary):
     rows: int
     class_proportions: tuple[ClassProportionSummary, ...] = field(
         metadata=table(
-            lambda one: f"Class proportions estimated from {formatting.format_count(one.rows)}", *_PROPORTION_TABLE
+            lambda adapted: f"Class proportions estimated from {formatting.format_count(adapted.rows)}",
+            Column("class", "label", formatting.format_label),
+            Column("training", "before", formatting.format_percent),
+            Column("new rows", "after", formatting.format_percent),
+            Column("95%", lambda p: f"{formatting.format_percent(p.low)} to {formatting.format_percent(p.high)}"),
         )
     )
     output: str | None = field(
-        metadata=section(lambda one, path: [Paragraph(f"{one.model} with this class prior is saved in {path}")])
+        metadata=section(lambda adapted, path: [Paragraph(f"{adapted.model} with this class prior is saved in {path}")])
     )
     notes: tuple[str, ...] = field(default=(), metadata=notes())
 
 
 def summarize_adaptation(model: str, adaptation: AdaptedModel, output: str | None = None) -> AdaptSummary:
-    """Return the summary of an adapted model."""
     classes = []
     for label, after in adaptation.proportions_after.items():
         half = 1.959964 * adaptation.standard_error[label]  # 95% of a normal lie within so many standard deviations
@@ -250,12 +235,8 @@ class PlotSummary(Summary):
     model: str
     plot_name: str
     output: str
-    plot_facts: Mapping[str, Any]  # what it shows: features, rows, ...
-    notes: tuple[str, ...] = field(default=(), metadata=notes())
-
-    def to_dict(self) -> dict[str, Any]:
-        fields = super().to_dict()
-        return {**fields, **fields.pop("plot_facts")}
+    notes: tuple[str, ...] = field(metadata=notes())
+    plot_facts: Mapping[str, Any] = field(metadata=FLAT)  # what it shows: features, rows, ...
 
     @property
     def headline(self) -> str:
@@ -263,10 +244,9 @@ class PlotSummary(Summary):
 
 
 def summarize_plot(model: str, drawn: Mapping[str, Any], output: str, image_format: str) -> PlotSummary:
-    """Return the summary of a plot that was drawn into a file."""
     facts = {**drawn, "format": image_format}
     name, note = facts.pop("what"), facts.pop("note", None)
-    return PlotSummary(model, name, output, facts, () if note is None else (note,))
+    return PlotSummary(model, name, output, () if note is None else (note,), facts)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,16 +1,4 @@
-"""Summarize classes and columns.
-
-Of each column: its counts, its importance, its distribution given the class, and its total effect.
-
->>> from candide.demo import garden
->>> fitted = FittedModel(garden())
->>> columns = summarize_counted_columns(fitted)
->>> [(c.column, c.missing, {k: round(v, 1) for k, v in c.statistics.items()}) for c in columns][:1]
-[('height_cm', 0.0, {'mean': 41.7, 'sd': 16.2})]
->>> effect = summarize_effects(Effects(fitted))[0]
->>> effect.column, effect.n_terms, effect.sentence
-('leaf_mm', 1, 'Raises the log-odds of lavender most at 71.35 (+40.35), lowers them most at 4.429 (-4.37).')
-"""
+"""Classes and columns of a model: counts, importance, distribution given the class, and total effect."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,15 +9,19 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.data.table import Name
-from candide.explain import columns as explained
-from candide.explain.axes import TermAxis
+from candide.explain.columns import iterate_conditionals
 from candide.explain.effects import Effects
+from candide.explain.terms import TermAxis
 from candide.model.fitted import FittedModel
-from candide.model.plan import PlanPart
-from candide.report.records import INTERNAL, Column, TableSection
+from candide.report.records import INTERNAL, Column, TableSection, table
 
-_LOCATION_PARAMETERS = ("loc", "scale")  # of Student's t, which the mean and the deviation stand for
 _MAX_CLASS_COLUMNS = 8  # classes side by side; more stand one below another where that is shorter
+
+_WEIGHTED_CAPTION = (
+    "importance: mean absolute change of the log-odds, over all terms of a column; "
+    "intercept: added to the log prior of each class"
+)
+_NAIVE_CAPTION = "importance: log evidence per row that the column depends on the class; 0 or less means no association"
 
 
 @dataclass(frozen=True)
@@ -42,7 +34,8 @@ class ClassSummary:
     intercept: float | None = None  # of a weighted model, in log-odds
 
 
-CLASS_TABLE = (
+CLASSES = table(
+    "Classes",
     Column("class", "label", formatting.format_label),
     Column("rows", "weight", formatting.format_weight),
     Column("proportion", "proportion", ".1%"),
@@ -51,7 +44,6 @@ CLASS_TABLE = (
 
 
 def summarize_classes(fitted: FittedModel) -> tuple[ClassSummary, ...]:
-    """Return the classes with their proportions; their weights too where counts are kept."""
     labels, proportions = fitted.labels.values, fitted.class_proportions.tolist()
     weights = fitted.counts.class_weight.tolist() if fitted.has_counts else [None] * len(labels)
     intercepts = [None] * len(labels) if fitted.term_weights is None else fitted.term_weights.bias.tolist()
@@ -78,7 +70,7 @@ class ColumnSummary:
 
 
 def _format_statistics(column: ColumnSummary) -> str:
-    """Return what a column looks like over all classes: how many levels or words, or its mean and deviation."""
+    """Return the number of levels or words of a column over all classes, or its mean and deviation."""
     if column.event is None or column.weight == 0:
         return str(column.kind) if column.event is None else "empty"
     if isinstance(column.column, tuple):
@@ -93,16 +85,7 @@ def _format_statistics(column: ColumnSummary) -> str:
     return f"{text}: {names}{', ...' if len(column.levels) > 3 else ''}" if names else text
 
 
-COLUMN_TABLE = (
-    Column("column", lambda c: formatting.format_column(c.column) if not c.group else f"  {c.column}"),
-    Column("event model", lambda c: "" if c.group else c.event or "not used", is_text=True),
-    Column("values", _format_statistics, is_text=True),
-    Column("missing", "missing", ".1%"),
-    Column("importance", lambda c: None if c.group or c.importance is None else round(c.importance, 3) + 0.0, ".3f"),
-)
-
-
-def column_rows(columns: Sequence[ColumnSummary]) -> Iterator[ColumnSummary]:
+def _column_rows(columns: Sequence[ColumnSummary]) -> Iterator[ColumnSummary]:
     """Yield columns with a row before each group that is modelled together."""
     groups = set[tuple[Name, ...]]()
     for column in columns:
@@ -112,20 +95,31 @@ def column_rows(columns: Sequence[ColumnSummary]) -> Iterator[ColumnSummary]:
         yield column
 
 
+COLUMNS = table(
+    "Columns by importance",
+    Column("column", lambda c: formatting.format_column(c.column) if not c.group else f"  {c.column}"),
+    Column("event model", lambda c: "" if c.group else c.event or "not used", is_text=True),
+    Column("values", _format_statistics, is_text=True),
+    Column("missing", "missing", ".1%"),
+    Column("importance", lambda c: None if c.group or c.importance is None else round(c.importance, 3) + 0.0, ".3f"),
+    rows=_column_rows,
+    caption=lambda record: (
+        _WEIGHTED_CAPTION if any(c.intercept is not None for c in record.classes) else _NAIVE_CAPTION
+    ),
+)
+
+
 def conditional_table(column: ColumnSummary, labels: Sequence[Any]) -> TableSection:
-    """Return a table of one column given the class."""
     title, hint = str(column.column), f"{column.event}, {column.conditional_title}"
     if not column.conditionals:
         return TableSection(title, [Column("", "")], [], hint=f"{hint}: empty")
     values = {name: v for name, v in column.conditionals.items() if name not in column.hidden_conditionals}
-    names = [formatting.format_label(label) for label in labels]
+    across, down = [formatting.format_label(label) for label in labels], list(values)
     cells = [[formatting.format_parameter(name, v, column.is_date) for v in row] for name, row in values.items()]
-    if len(names) > _MAX_CLASS_COLUMNS >= len(values):
-        rows = [[label, *(row[c] for row in cells)] for c, label in enumerate(names)]
-        return TableSection.from_cells(title, ["", *values], rows, hint=hint)
-    return TableSection.from_cells(
-        title, ["", *names], [[name, *row] for name, row in zip(values, cells, strict=True)], hint=hint
-    )
+    if len(across) > _MAX_CLASS_COLUMNS >= len(down):
+        across, down, cells = down, across, [list(row) for row in zip(*cells, strict=True)]
+    rows = [[name, *row] for name, row in zip(down, cells, strict=True)]
+    return TableSection.from_cells(title, ["", *across], rows, hint)
 
 
 def summarize_counted_columns(
@@ -137,44 +131,73 @@ def summarize_counted_columns(
     counts, importances = fitted.resolved_counts, fitted.column_evidence or {}
     total, columns = max(float(counts.class_weight.sum()), 1e-300), []
     for part, tally in zip(counts.plan.parts, counts.tallies, strict=True):
-        if part.is_joint_term:
-            continue
-        pooled: Any = tally.pool()
-        for j, name in enumerate(part.columns):
-            weight = float(pooled.n[0, j])
-            column = ColumnSummary(
-                name,
-                part.event.name,
-                (column_types or {}).get(name),
-                importances.get(name),
-                weight,
-                max(1.0 - weight / total, 0.0),
-                _pooled_statistics(part, pooled, j) if weight else {},
-                _level_names(part, j),
-                is_date=name in fitted.dates,
-                group=part.columns if part.event.is_joint else (),
+        pooled: Any = None if part.is_joint_term else tally.pool()
+        for j, name in enumerate(() if part.is_joint_term else part.columns):
+            weight, encoding = float(pooled.n[0, j]), part.encodings[j]
+            is_coded, statistics = part.block_kind == "codes", dict[str, float]()
+            if weight and is_coded and not encoding.is_read_as_text:
+                statistics = {"cell": int(encoding.n_levels or 0)}  # of a grid
+            elif weight:
+                statistics = pooled.summarize_feature(j)
+            columns.append(
+                ColumnSummary(
+                    name,
+                    part.event.name,
+                    (column_types or {}).get(name),
+                    importances.get(name),
+                    weight,
+                    max(1.0 - weight / total, 0.0),
+                    statistics,
+                    encoding.level_names() if is_coded and encoding.is_read_as_text else (),
+                    is_date=name in fitted.dates,
+                    group=part.columns if part.event.is_joint else (),
+                )
             )
-            columns.append(column)
     return columns
 
 
 def summarize_conditionals(fitted: FittedModel, max_levels: int) -> list[ColumnSummary]:
-    """Return every column that was counted, or that the model uses: the latter with its values given the class."""
+    """Return every column that was counted or that the model uses; the latter with its values given the class."""
     columns, importances = {c.column: c for c in summarize_counted_columns(fitted)}, fitted.column_evidence or {}
-    for found in explained.iterate_conditionals(fitted, max_levels):
-        name = found.column
+    for given in iterate_conditionals(fitted, max_levels):
+        name = given.column
         counted = columns.get(name) or ColumnSummary(
-            name, found.event, importance=importances.get(name), is_date=name in fitted.dates
+            name, given.event, importance=importances.get(name), is_date=name in fitted.dates
         )
-        rows, hidden = _with_moments(dict(zip(found.row_names, found.values, strict=True)))
+        rows, hidden = dict(zip(given.row_names, given.values, strict=True)), tuple[str, ...]()
+        log = "log_" if "log_df" in rows else ""
+        if f"{log}loc" in rows:
+            # Student's t is shown by the mean and deviation of the distribution, which scores a row, not of the rows.
+            df, mean, scale = (rows[f"{log}{name}"] for name in ("df", "loc", "scale"))
+            deviation = scale * np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1), np.inf))
+            rows, hidden = {f"{log}mean": mean, f"{log}sd": deviation, **rows}, (f"{log}loc", f"{log}scale")
         values = {row: tuple(v.tolist()) for row, v in rows.items()}
         columns[name] = replace(counted, conditionals=values, hidden_conditionals=hidden)
     return list(columns.values())
 
 
-def sort_by_importance(columns: Iterable[ColumnSummary]) -> list[ColumnSummary]:
+def sort_by_importance(columns: Iterable[Any]) -> list[Any]:
     """Return columns by importance; those whose importance is not known come last."""
     return sorted(columns, key=lambda c: np.inf if c.importance is None else -c.importance)
+
+
+def sort_columns(columns: Sequence[ColumnSummary], effects: Effects | None) -> tuple[ColumnSummary, ...]:
+    if effects is not None:
+        importances = {effect.column: effect.importance for effect in effects.column_effects}
+        importances |= _importances_without_axis(effects)
+        columns = [replace(c, importance=importances.get(c.column)) for c in columns]
+    return tuple(sort_by_importance(columns))
+
+
+def _importances_without_axis(effects: Effects) -> dict[Name, float]:
+    """Return the importance of each column that is in no term along its own values."""
+    along_values = {effect.column for effect in effects.column_effects}
+    names = (term.column for term in effects.terms.inactive)
+    return {name: effects.without_axis(name) or 0.0 for name in names if name not in along_values}
+
+
+def importances(columns: Sequence[ColumnSummary]) -> dict[Name, float]:
+    return {column.column: column.importance for column in columns if column.importance is not None}
 
 
 def column_notes(columns: Sequence[ColumnSummary]) -> list[str]:
@@ -183,36 +206,12 @@ def column_notes(columns: Sequence[ColumnSummary]) -> list[str]:
     notes = [f"column {name!r} is empty: no row has a value, so it is not used" for name in empty]
     codes = [column.column for column in columns if column.kind == "whole" and column.levels]
     if codes:
-        names, verb = formatting.format_columns(codes, 5), "has" if len(codes) == 1 else "have"
+        has, are = ("has", "is") if len(codes) == 1 else ("have", "are")
         notes.append(
-            f"{names} {verb} few different whole numbers and {'is' if len(codes) == 1 else 'are'} read as categories, "
+            f"{formatting.format_columns(codes, 5)} {has} few different whole numbers and {are} read as categories, "
             f"which fit the class better; to choose, name an event model: --event {codes[0]}=gaussian (events={{...}})"
         )
     return notes
-
-
-def _level_names(part: PlanPart, j: int) -> tuple[str, ...]:
-    """Return the levels of a column; the cells of a grid are not levels."""
-    return part.encodings[j].level_names() if part.block_kind == "codes" and part.encodings[j].is_read_as_text else ()
-
-
-def _pooled_statistics(part: PlanPart, pooled: Any, j: int) -> dict[str, float]:
-    if part.block_kind == "codes" and not part.encodings[j].is_read_as_text:
-        return {"cell": int(part.encodings[j].n_levels or 0)}
-    return pooled.summarize_feature(j)
-
-
-def _with_moments(rows: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Add the mean and deviation of Student's t before its parameters, and name the parameters they stand for.
-
-    They are those of the distribution, not of the rows, so what is shown is what scores a row.
-    """
-    log = "log_" if "log_df" in rows else ""
-    if f"{log}loc" not in rows:
-        return rows, ()
-    df, mean, scale = (rows[f"{log}{name}"] for name in ("df", "loc", "scale"))
-    deviation = scale * np.sqrt(np.where(df > 2, df / np.where(df > 2, df - 2, 1), np.inf))
-    return {f"{log}mean": mean, f"{log}sd": deviation, **rows}, tuple(log + name for name in _LOCATION_PARAMETERS)
 
 
 @dataclass(frozen=True)
@@ -241,18 +240,21 @@ EFFECT_TABLE = (
 def summarize_effects(effects: Effects) -> tuple[EffectSummary, ...]:
     """Return the total effect of every column, the most important first."""
     fitted, summaries = effects.fitted, list[EffectSummary]()
-    c, proportions = default_class(fitted.class_proportions), fitted.class_proportions
-    for found in effects.column_effects:
-        axis = found.axis
-        summary = EffectSummary(found.column, found.n_terms, found.importance, describe_extremes(fitted, axis, c))
+    proportions, labels = fitted.class_proportions, list(map(str, fitted.labels.values))
+    c = default_class(proportions)
+    for effect in effects.column_effects:
+        axis = effect.axis
+        summary = EffectSummary(effect.column, effect.n_terms, effect.importance, describe_extremes(fitted, axis, c))
         if axis.contributions is not None:
-            labels = enumerate(map(str, fitted.labels.values))
-            by_class = {label: tuple(axis.contrast(proportions, k).ravel().tolist()) for k, label in labels}
+            by_class = {label: tuple(axis.contrast(proportions, k).ravel().tolist()) for k, label in enumerate(labels)}
             values = axis.names[0] if axis.names else tuple(np.asarray(axis.positions).tolist())
             high, low = (f"{value:+.2f} at {at}" for at, value in find_extremes(fitted, axis, c))
             summary = replace(summary, highest=high, lowest=low, values=values, effects=by_class)
         summaries.append(summary)
-    return tuple(summaries)
+    n_terms = {term.column: term.n_joint_terms for term in effects.terms.inactive}
+    without_axis = _importances_without_axis(effects).items()
+    summaries += [EffectSummary(name, n_terms[name], value, "") for name, value in without_axis if n_terms[name]]
+    return tuple(sort_by_importance(summaries))
 
 
 def default_class(class_proportions: Floats) -> int:
@@ -281,13 +283,9 @@ def find_extremes(fitted: FittedModel, axis: TermAxis, class_index: int) -> list
     """Return the values with the highest and the lowest contribution to a class, among those that were seen."""
     contrast = axis.contrast(fitted.class_proportions, class_index)
     is_seen = np.ones(contrast.shape, bool) if axis.frequencies is None else axis.frequencies > 0
-    seen = np.where(is_seen & np.isfinite(contrast), contrast, 0.0)
-    places = (np.unravel_index(int(at), seen.shape) for at in (seen.argmax(), seen.argmin()))
-    return [(_position(axis, at), float(seen[at])) for at in places]
-
-
-def _position(axis: TermAxis, at: tuple[Any, ...]) -> str:
-    if axis.names:
-        return " and ".join(formatting.format_value(names[i]) for names, i in zip(axis.names, at, strict=True))
-    assert axis.positions is not None
-    return formatting.format_number(float(axis.positions[at[0]]))
+    seen, extremes = np.where(is_seen & np.isfinite(contrast), contrast, 0.0), list[tuple[str, float]]()
+    for at in (np.unravel_index(int(i), seen.shape) for i in (seen.argmax(), seen.argmin())):
+        names = [formatting.format_value(names[i]) for names, i in zip(axis.names, at, strict=False)]
+        place = " and ".join(names) if names else formatting.format_number(float(axis.positions[at[0]]))  # type: ignore[index]
+        extremes.append((place, float(seen[at])))
+    return extremes

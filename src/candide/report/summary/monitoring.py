@@ -1,13 +1,4 @@
-"""Monitoring: data checks of a table, and drift of new rows from those a model was fitted on.
-
->>> from candide.demo import garden_rows
->>> import candide as cd
->>> plants, herb = garden_rows(600, seed=0)
->>> later, _ = garden_rows(400, seed=1)
->>> model = cd.fit({**plants, "herb": herb}, "herb", model="naive")
->>> summarize_drift(cd.detect_drift(model, later)).conclusion
-'No column has drifted beyond chance.'
-"""
+"""Monitoring: data checks of a table, and drift of new rows from those a model was fitted on."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,25 +8,16 @@ from candide.data.notes import Note
 from candide.data.table import Name
 from candide.monitoring.data_checks import CheckResult
 from candide.monitoring.drift import DENSITY_QUANTILES, ColumnDrift, Drift, PredictionSummary
-from candide.report.records import (
-    MAX_TABLE_ROWS,
-    Column,
-    LabelledParagraphs,
-    Paragraph,
-    Section,
-    Summary,
-    notes,
-    paragraph,
-    section,
-    table,
-)
+from candide.report import records
+from candide.report.records import Column, Paragraph, Section, Summary, notes, paragraph, section, table
 
 _LARGE_INDEX, _MODERATE_INDEX = 0.25, 0.1  # customary limits of a population stability index
 
 
 def _findings(check: "CheckSummary", findings: Sequence[Note]) -> Iterator[Section]:
-    yield LabelledParagraphs([(one.code, one.text, one.remedy) for one in findings[:MAX_TABLE_ROWS]])
-    if more := len(findings[MAX_TABLE_ROWS:]):
+    first = findings[: records.MAX_TABLE_ROWS]
+    yield records.LabelledParagraphs([(note.code, note.text, note.remedy) for note in first])
+    if more := len(findings) - len(first):
         yield Paragraph(f"and {more:,} more; --json lists all", "dim")
 
 
@@ -54,15 +36,14 @@ class CheckSummary(Summary):
 
     @property
     def headline(self) -> str:
-        found = formatting.format_count(len(self.findings), "finding") if self.findings else "no findings"
+        findings = formatting.format_count(len(self.findings), "finding") if self.findings else "no findings"
         columns = formatting.format_count(self.columns, "column")
-        return f"{formatting.format_count(self.rows)} and {columns} of {self.data}: {found}"
+        return f"{formatting.format_count(self.rows)} and {columns} of {self.data}: {findings}"
 
 
-def summarize_check(data: str, target: str, found: CheckResult) -> CheckSummary:
-    """Return the summary of a data check."""
-    texts = tuple(map(str, found.notes))
-    return CheckSummary(data, target, found.counts.n_rows, len(found.columns), tuple(found.findings), texts)
+def summarize_check(data: str, target: str, result: CheckResult) -> CheckSummary:
+    texts, n_rows = tuple(map(str, result.notes)), result.counts.n_rows
+    return CheckSummary(data, target, n_rows, len(result.columns), tuple(result.findings), texts)
 
 
 def describe_change(column: ColumnDrift) -> str:
@@ -72,9 +53,8 @@ def describe_change(column: ColumnDrift) -> str:
     if column.most_changed_level is not None:
         before, after = map(formatting.format_percent, values["share"])
         return f"{column.most_changed_level}: {before} -> {after}"
-    texts = [
-        f"{name} {formatting.format_number(a)} -> {formatting.format_number(b)}" for name, (a, b) in values.items()
-    ]
+    number = formatting.format_number
+    texts = [f"{name} {number(before)} -> {number(after)}" for name, (before, after) in values.items()]
     if abs(missing[0] - missing[1]) > 0.001:
         texts.append(f"missing {formatting.format_percent(missing[0])} -> {formatting.format_percent(missing[1])}")
     return "; ".join(texts)
@@ -83,15 +63,6 @@ def describe_change(column: ColumnDrift) -> str:
 def _drift_title(drift: "DriftSummary") -> str:
     before = "unknown" if drift.rows[0] is None else f"{drift.rows[0]:,}"
     return f"Columns, {formatting.format_count(drift.rows[1])} against {before} in training"
-
-
-_DRIFT_TABLE = (
-    Column("column", "column"),
-    Column("change", describe_change, is_text=True),
-    Column("stability index", "stability_index", ".4f"),
-    Column("p", "adjusted_p_value", lambda p: "< 0.0001" if p < 1e-4 else f"{p:.4f}"),
-    Column("test", "test", is_text=True, is_optional=True),
-)
 
 
 def _predictions(drift: "DriftSummary", after: PredictionSummary) -> Iterator[Section]:
@@ -117,7 +88,11 @@ class DriftSummary(Summary):
     columns: tuple[ColumnDrift, ...] = field(
         metadata=table(
             _drift_title,
-            *_DRIFT_TABLE,
+            Column("column", "column"),
+            Column("change", describe_change, is_text=True),
+            Column("stability index", "stability_index", ".4f"),
+            Column("p", "adjusted_p_value", lambda p: "< 0.0001" if p < 1e-4 else f"{p:.4f}"),
+            Column("test", "test", is_text=True, is_optional=True),
             caption="p: probability of a change this large in any column by chance, adjusted for the number of columns",
         )
     )
@@ -131,41 +106,33 @@ class DriftSummary(Summary):
 
 
 def summarize_drift(drift: Drift) -> DriftSummary:
-    """Return the summary of a drift test."""
-    return DriftSummary(
-        drift.n_rows,
-        _conclude(drift),
-        tuple(drift.columns),
-        tuple(one.column for one in drift.drifted_columns),
-        drift.summary_before,
-        drift.summary_after,
-        drift.is_before_drawn,
-        DENSITY_QUANTILES,
-        tuple(drift.skipped_columns),
-        tuple(_drift_notes(drift)),
-    )
-
-
-def _conclude(drift: Drift) -> str:
-    """Return which columns drifted, those with the largest stability index first."""
-    drifted = sorted(drift.drifted_columns, key=lambda one: -one.stability_index)
-    if not drifted:
-        return "No column has drifted beyond chance."
-    names, verb = formatting.format_list([one.column for one in drifted], 4), "has" if len(drifted) == 1 else "have"
-    index = drifted[0].stability_index
-    size = "strongly" if index >= _LARGE_INDEX else "moderately" if index >= _MODERATE_INDEX else "slightly"
-    return f"{names} {verb} drifted {size}."
-
-
-def _drift_notes(drift: Drift) -> Iterator[str]:
-    start = "no earlier rows were given (candide drift --before)"
+    drifted = sorted(drift.drifted_columns, key=lambda column: -column.stability_index)
+    conclusion = "No column has drifted beyond chance."
+    if drifted:
+        names, verb = formatting.format_list([c.column for c in drifted], 4), "has" if len(drifted) == 1 else "have"
+        index = drifted[0].stability_index
+        size = "strongly" if index >= _LARGE_INDEX else "moderately" if index >= _MODERATE_INDEX else "slightly"
+        conclusion = f"{names} {verb} drifted {size}."
+    start, texts = "no earlier rows were given (candide drift --before)", list[str]()
     if drift.is_before_drawn and drift.summary_before is not None and drift.summary_after.density_quantiles:
-        yield (
+        texts.append(
             f"{start}, so log p(x) is compared with rows drawn from the model; real rows are less likely than those "
             "where columns depend on each other, even without drift"
         )
     elif drift.is_before_drawn:
-        yield f"{start}, and the model cannot be sampled: log p(x) is not compared"
-    if drift.skipped_columns:
-        verb = "is" if len(drift.skipped_columns) == 1 else "are"
-        yield f"{formatting.format_list(drift.skipped_columns)} {verb} not compared: drift of text is not tested"
+        texts.append(f"{start}, and the model cannot be sampled: log p(x) is not compared")
+    if skipped := drift.skipped_columns:
+        verb = "is" if len(skipped) == 1 else "are"
+        texts.append(f"{formatting.format_list(skipped)} {verb} not compared: drift of text is not tested")
+    return DriftSummary(
+        drift.n_rows,
+        conclusion,
+        tuple(drift.columns),
+        tuple(column.column for column in drift.drifted_columns),
+        drift.summary_before,
+        drift.summary_after,
+        drift.is_before_drawn,
+        DENSITY_QUANTILES,
+        tuple(skipped),
+        tuple(texts),
+    )

@@ -1,23 +1,21 @@
 """Rows: why a row was given its class, the words that decided a document, and tables of predictions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from candide import formatting
 from candide.explain import words as text_words
-from candide.explain.decisions import Contribution, Decision
-from candide.explain.words import DocumentWord, HighlightedText, highlight_document
-from candide.report.records import INTERNAL, Column, Document, Paragraph, Section, Summary, TableSection, section, table
-from candide.store.models import ModelLike, load_fitted
+from candide.explain.decisions import Decision
+from candide.explain.words import DocumentWord, HighlightedText
+from candide.formatting import Column
+from candide.report.records import FLAT, INTERNAL, Document, Paragraph, Section, Summary, TableSection, section, table
+from candide.store.file import ModelLike, load_fitted
 
 _MAX_ROWS, _MAX_WORDS = 20, 10  # predictions, and words of a document, on a terminal
 _MAX_CONTRIBUTIONS, _MAX_DOCUMENT_WORDS = 36, 12  # contributions, and words of a text column, listed one by one
-_WORD_TABLE = (
-    Column("word", "word"),
-    Column("count", "count", "g"),
-    Column("log-odds", "log_odds", formatting.format_log_odds),
-)
+_LOG_ODDS = Column("log-odds", "log_odds", formatting.format_log_odds)
+_WORD_TABLE = Column("word", "word"), Column("count", "count", "g"), _LOG_ODDS
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,46 +24,37 @@ class DecisionSummary(Summary):
 
     row: int
     label: Any
-    decision: Decision
-
-    def to_dict(self) -> dict[str, Any]:
-        from candide.report.json import to_plain
-
-        return to_plain({"row": self.row, "label": self.label, **self.decision.to_dict()})
+    decision: Decision = field(metadata=FLAT)
 
     def sections(self, *names: str) -> Iterator[Section]:
         """Yield the class, the contributions to its log-odds against the runner-up, and the words of documents."""
         decision = self.decision
         first, second = str(decision.prediction), str(decision.runner_up)
         p, q = map(formatting.format_probability, (decision.probability, decision.runner_up_probability))
-        lines = [decision.decision_note, f"{first}, p {p}; then {second}, p {q}"]
-        lines += [] if self.label is None else [f"labelled {formatting.format_label(self.label)}"]
-        yield Paragraph("\n".join(filter(None, lines)), frame=f"candide explain, row {self.row}")
-        rows = [[name, value, formatting.format_log_odds(v)] for name, value, v in decision.rows(_MAX_CONTRIBUTIONS)]
-        n_listed = min(len(decision.contributions), _MAX_CONTRIBUTIONS)
-        totals = [*rows[n_listed:], ["total", "", formatting.format_log_odds(decision.log_odds)]]
+        label = "" if self.label is None else f"labelled {formatting.format_label(self.label)}"
+        lines = filter(None, [decision.decision_note, f"{first}, p {p}; then {second}, p {q}", label])
+        yield Paragraph("\n".join(lines), frame=f"candide explain, row {self.row}")
+        rows = [*decision.rows(_MAX_CONTRIBUTIONS), ("total", "", decision.log_odds)]
+        cells = [[name, value, formatting.format_log_odds(log_odds)] for name, value, log_odds in rows]
+        n = min(len(decision.contributions), _MAX_CONTRIBUTIONS)
         columns = [Column(decision.row_heading, ""), Column("value", "", is_text=True), Column("log-odds", "")]
-        yield TableSection(
-            f"Contributions to {first}", columns, rows[:n_listed], hint=f"against {second}", totals=totals
-        )
+        yield TableSection(f"Contributions to {first}", columns, cells[:n], f"against {second}", cells[n:])
         for contribution in decision.contributions:
-            if contribution.words:
-                yield from _document_sections(contribution, first)
+            if contribution.words:  # these add up to the contribution of the document
+                rest, totals = contribution.words[_MAX_DOCUMENT_WORDS:], list[tuple[str, float]]()
+                if rest:
+                    totals.append((f"and {len(rest):,} more", sum(word.log_odds for word in rest)))
+                if abs(contribution.remainder) > 5e-4:
+                    totals.append(("length, and words it lacks", contribution.remainder))
+                totals.append(("total", contribution.log_odds))
+                cells = [[name, "", formatting.format_log_odds(value)] for name, value in totals]
+                title, words = f"Words of {formatting.format_column(contribution.column)}", contribution.words
+                yield TableSection.from_records(title, _WORD_TABLE, words[:_MAX_DOCUMENT_WORDS], totals=cells)
+                yield from _documents(contribution.highlights, first)
 
 
-def _document_sections(contribution: Contribution, label: str) -> Iterator[Section]:
-    """Yield the words of a document, which add up to its contribution, and the document with these highlighted."""
-    rest, totals = contribution.words[_MAX_DOCUMENT_WORDS:], list[tuple[str, float]]()
-    if rest:
-        totals.append((f"and {len(rest):,} more", sum(word.log_odds for word in rest)))
-    if abs(contribution.remainder) > 5e-4:
-        totals.append(("length, and words it lacks", contribution.remainder))
-    totals.append(("total", contribution.log_odds))
-    cells = [[name, "", formatting.format_log_odds(value)] for name, value in totals]
-    title = f"Words of {formatting.format_column(contribution.column)}"
-    yield TableSection.from_records(title, _WORD_TABLE, contribution.words[:_MAX_DOCUMENT_WORDS], totals=cells)
-    if any(piece.log_odds for piece in contribution.highlights):
-        yield Document(contribution.highlights, label)
+def _documents(highlights: Sequence[HighlightedText], label: str) -> list[Document]:
+    return [Document(highlights, label)] if any(piece.log_odds for piece in highlights) else []
 
 
 def _words_title(text: "TextSummary") -> str:
@@ -88,15 +77,7 @@ class TextSummary(Summary):
     )
     words: tuple[DocumentWord, ...] = field(metadata=table(_words_title, *_WORD_TABLE))
     highlights: tuple[HighlightedText, ...] = field(  # the document in pieces
-        default=(),
-        metadata={
-            **INTERNAL,
-            **section(
-                lambda one, pieces: (
-                    [Document(pieces, str(one.prediction))] if any(piece.log_odds for piece in pieces) else []
-                )
-            ),
-        },
+        default=(), metadata=INTERNAL | section(lambda text, pieces: _documents(pieces, str(text.prediction)))
     )
     runner_up: Any = None  # the next most probable class; None where there is only one
 
@@ -118,27 +99,17 @@ class RowsSummary(Summary):
 
     def sections(self, *names: str) -> Iterator[Section]:
         """Yield the rows as a table; columns of text are aligned to the left."""
-        is_text = [any(isinstance(v, str) for v in cells) for cells in zip(*self.first_rows, strict=True)]
-        is_text = is_text or [False] * len(self.columns)
-        columns = [
-            Column(name, "", is_text=text, is_required=name in self.result_columns)
-            for name, text in zip(self.columns, is_text, strict=True)
-        ]
+        columns = []
+        for j, name in enumerate(self.columns):
+            is_text = any(isinstance(row[j], str) for row in self.first_rows)
+            columns.append(Column(name, "", is_text=is_text, is_required=name in self.result_columns))
         more = f", the first {len(self.first_rows)}" if self.rows > len(self.first_rows) else ""
-        yield TableSection(
-            formatting.format_count(self.rows) + more,
-            columns,
-            [list(map(_format_cell, row)) for row in self.first_rows],
-        )
+        cells = [list(map(_format_cell, row)) for row in self.first_rows]
+        yield TableSection(formatting.format_count(self.rows) + more, columns, cells)
 
 
 def _format_cell(value: Any) -> str:
     return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def summarize_decision(row: int, label: Any, decision: Decision) -> DecisionSummary:
-    """Return the summary of one row that was explained."""
-    return DecisionSummary(row, label, decision)
 
 
 def summarize_text(model: ModelLike, text: str) -> TextSummary:
@@ -149,14 +120,13 @@ def summarize_text(model: ModelLike, text: str) -> TextSummary:
     p = fitted.posterior({name: [text if name == column else None] for name in fitted.plan.columns})[0]
     labels = fitted.labels.values
     words = tuple(text_words.document_words(fitted, text, limit=len(text)))
-    pieces = highlight_document(text, words, part.event.tokens)  # type: ignore[attr-defined]
+    pieces = text_words.highlight_document(text, words, part.event.tokens)  # type: ignore[attr-defined]
     runner_up = labels[text_words.find_top_two_classes(fitted, text)[1]] if len(labels) > 1 else None
     probabilities = dict(zip(labels, p.tolist(), strict=True))
     return TextSummary(labels[int(p.argmax())], probabilities, words[:_MAX_WORDS], pieces, runner_up)
 
 
 def summarize_rows(predictions: Any) -> RowsSummary:
-    """Return the summary of an Arrow table of predictions."""
     names = tuple(predictions.column_names)
     first = tuple(tuple(row.values()) for row in predictions.slice(0, _MAX_ROWS).to_pylist())
     return RowsSummary(predictions.num_rows, names, names[names.index("prediction") :], first)

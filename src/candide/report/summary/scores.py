@@ -1,12 +1,4 @@
-"""Scores: how well a model predicts rows whose class is known, beside what the class prior alone achieves.
-
->>> from candide.demo import run_demo
->>> demo = run_demo(400)
->>> scores = summarize_scores(demo.fit_result.fitted, demo.scores)
->>> accuracy = scores.metrics["accuracy"]
->>> round(accuracy.value, 2), round(accuracy.baseline, 2), scores.rows
-(0.93, 0.36, 100.0)
-"""
+"""Scores: how well a model predicts labelled rows, beside what the class prior alone achieves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,18 +11,16 @@ import numpy as np
 from candide import formatting
 from candide.data.blocks import Floats
 from candide.decisions.thresholds import ThresholdChoice
-from candide.metrics.bootstrap import MIN_FOLDS, resampled_intervals
-from candide.metrics.calibration import Calibration
-from candide.metrics.curves import MAX_POINTS, Curve, Threshold
-from candide.metrics.formulas import AVERAGES, CLASS_METRICS, METRICS, headline_titles, metric_title
-from candide.metrics.scores import ClassScore, Scores, fold_statistics, score_class_prior
+from candide.metrics.curves import MAX_POINTS, Calibration, Curve, Threshold
+from candide.metrics.formulas import AVERAGES, CLASS_METRICS, METRICS, MIN_FOLDS, resampled_intervals
+from candide.metrics.scores import ClassScore, Scores, fold_statistics, headline_titles, metric_title, score_class_prior
 from candide.model.feature_selection import overstated_columns
 from candide.model.fitted import FittedModel
 from candide.model.policy import parse_class_proportions
 from candide.report.records import Column, Paragraph, Section, Summary, TableSection, notes, paragraph, section, table
-from candide.store.models import ModelLike, load_fitted
+from candide.store.file import ModelLike, load_fitted
 
-HEADLINE_METRICS = ("accuracy", "auc", "log_loss")  # the metrics by which a fit is judged in one line
+HEADLINE_METRICS = ("accuracy", "auc", "log_loss")
 _MAX_CURVE_CLASSES = 64  # classes whose curves are kept, those with the most rows
 _MAX_MATRIX_CLASSES = 12  # classes of a confusion matrix on a terminal
 _OTHER_PRIOR = 0.1  # a difference of the class prior from the class proportions that explains a poor log loss
@@ -52,14 +42,10 @@ class MetricSummary:
     positive_class: str = ""  # the class it is of, or "macro"; empty where it is of all classes
 
 
-def _format_interval(metric: MetricSummary) -> str:
-    return "" if np.isnan(metric.low) else f"{metric.low:.4f} to {metric.high:.4f}"
-
-
 _METRIC_TABLE = (
     Column("metric", "title"),
     Column("value", "value", ".4f"),
-    Column("95%", _format_interval, is_optional=True),
+    Column("95%", lambda m: "" if np.isnan(m.low) else f"{m.low:.4f} to {m.high:.4f}", is_optional=True),
     Column("± fold sd", "fold_sd", ".4f"),
     Column("baseline", "baseline", ".4f"),
     Column("meaning", "meaning", is_text=True, style=lambda metric: "dim"),
@@ -71,6 +57,7 @@ _CLASS_TABLE = (
     Column("PR-AUC", "average_precision", ".4f", is_optional=True),
     Column("lift", "lift", ".2f", is_optional=True),
 )
+_LIFT_HINT = "lift: in the tenth of the rows where the class is most probable"
 _THRESHOLD_TABLE = (
     Column("threshold", "threshold", "g"),
     Column("predicted", "flagged", formatting.format_percent),
@@ -90,12 +77,10 @@ class PolicySummary:
     baseline_coverage: float
 
     def describe(self) -> str:
-        """Return the costs in a sentence."""
         decided = f"{formatting.format_percent(self.coverage)} of the rows are decided; " if self.coverage < 1 else ""
-        alone = f"{self.baseline_cost:.4g}" if self.baseline_coverage else "no row is decided"
+        baseline = f"{self.baseline_cost:.4g}" if self.baseline_coverage else "no row is decided"
         cost = f"mean cost {self.mean_cost:.4g}, total {self.total_cost:,.6g}"
-        decided = decided[:1].upper() + decided[1:]
-        return f"Decision policy: {self.policy}. {decided}{cost}; with the class prior alone: {alone}."
+        return f"Decision policy: {self.policy}. {decided}{cost}; with the class prior alone: {baseline}."
 
 
 @dataclass(frozen=True)
@@ -127,7 +112,7 @@ class CalibrationBin:
 
 
 def _top_k_sentence(proportions: Mapping[int, float]) -> str:
-    parts = [f"{k} most probable in {formatting.format_percent(share)}" for k, share in proportions.items()]
+    parts = [f"{k} most probable in {formatting.format_percent(p)}" for k, p in proportions.items()]
     return f"The true class is among the {', '.join(parts)} of the rows."
 
 
@@ -135,12 +120,11 @@ def _confusion_section(scores: "ScoreSummary", confusion: Any) -> Iterator[Secti
     """Yield true classes down and predicted classes across; with a chosen threshold, first the matrix under it."""
     title = "Confusion matrix"
     if (chosen := scores.chosen_threshold) is not None:
-        rows_of_class = sum(confusion[scores.labels.index(chosen.label)])
-        correct, wrong = chosen.recall * rows_of_class, chosen.false_positive_rate * (scores.rows - rows_of_class)
-        label = formatting.format_label(chosen.label)
-        names, others = (f"not {label}", label), scores.rows - rows_of_class
-        counts = (others - wrong, wrong), (rows_of_class - correct, correct)
-        yield _matrix(f"{title}, threshold of {label} chosen on the other folds", names, counts)
+        n, label = sum(confusion[scores.labels.index(chosen.label)]), formatting.format_label(chosen.label)
+        others = scores.rows - n
+        true, false = chosen.recall * n, chosen.false_positive_rate * others
+        counts = (others - false, false), (n - true, true)
+        yield _matrix(f"{title}, threshold of {label} chosen on the other folds", (f"not {label}", label), counts)
         title += ", most probable class"
     if len(scores.labels) > _MAX_MATRIX_CLASSES:
         yield Paragraph(f"--json has the confusion matrix of {len(scores.labels)} classes.", "dim")
@@ -160,6 +144,17 @@ def _scores_title(scores: "ScoreSummary") -> str:
     return f"{title}, most probable class" if scores.chosen_threshold is not None else title
 
 
+def describe_chosen_threshold(threshold: Threshold) -> str:
+    """Return what a chosen threshold achieves; 1 stands for log-odds too large for a probability below 1."""
+    at = "nearly 1" if threshold.threshold == 1 else formatting.format_threshold(threshold.threshold)
+    label, flagged = formatting.format_value(threshold.label), formatting.format_percent(threshold.flagged)
+    return (
+        f"Predicts {label!r} when its probability is at least {at}. "
+        f"With thresholds chosen on the other folds: {flagged} of the rows, precision {threshold.precision:.4f}, "
+        f"recall {threshold.recall:.4f}."
+    )
+
+
 @dataclass(frozen=True, repr=False, kw_only=True)
 class ScoreSummary(Summary):
     """How well a model predicts, on a table or in cross-validation."""
@@ -176,17 +171,11 @@ class ScoreSummary(Summary):
         )
     )
     notes: tuple[str, ...] = field(metadata=notes())
-    chosen_threshold: Threshold | None = field(
-        default=None, metadata=paragraph(lambda chosen: describe_chosen_threshold(chosen))
-    )
+    chosen_threshold: Threshold | None = field(default=None, metadata=paragraph(describe_chosen_threshold))
     policy_result: PolicySummary | None = field(default=None, metadata=paragraph(PolicySummary.describe))
     calibration_note: str = field(metadata=paragraph())
     top_k_accuracy: Mapping[int, float] = field(metadata=paragraph(_top_k_sentence))  # with more than two classes
-    by_class: tuple[ClassScore, ...] = field(
-        metadata=table(
-            "By class", *_CLASS_TABLE, hint="lift: in the tenth of the rows where the class is most probable"
-        )
-    )
+    by_class: tuple[ClassScore, ...] = field(metadata=table("By class", *_CLASS_TABLE, hint=_LIFT_HINT))
     averages: Mapping[str, Mapping[str, float]]  # of precision, recall and F1: macro, micro, weighted
     thresholds: tuple[Threshold, ...] = field(  # of two classes, for the second
         metadata=table(
@@ -195,9 +184,7 @@ class ScoreSummary(Summary):
         )
     )
     labels: tuple[Any, ...]
-    confusion: tuple[tuple[float, ...], ...] = field(
-        metadata=section(_confusion_section)
-    )  # true down, predicted across
+    confusion: tuple[tuple[float, ...], ...] = field(metadata=section(_confusion_section))  # (true, predicted)
     calibration: tuple[CalibrationBin, ...]
     curves: tuple[CurveSummary, ...]
 
@@ -221,8 +208,10 @@ def summarize_scores(
     if intervals_by == "folds" and len(folds) < MIN_FOLDS:
         texts.append(f"intervals from {len(folds)} folds are coarse: use {MIN_FOLDS} or more (--folds)")
     policy = None
-    if fitted.decision_rule is not None:
-        policy = _policy_result(fitted, total, score_class_prior(total, expected, fitted.decision_rule))
+    if fitted.decision_rule is not None and fitted.policy is not None:
+        prior = score_class_prior(total, expected, fitted.decision_rule)
+        costs = total.coverage, total.mean_cost, total.sum_cost, prior.mean_cost, prior.coverage
+        policy = PolicySummary(fitted.policy.describe(fitted.labels), *costs)
         if total.coverage < 1:
             texts.append(
                 "accuracy, precision, recall, F1 and the confusion matrix are over the "
@@ -246,8 +235,11 @@ def summarize_scores(
 def _metric_summaries(
     folds: list[Scores], total: Scores, expected: Floats, labels: tuple[Any, ...], intervals_by: str
 ) -> dict[str, MetricSummary]:
-    values, baseline, by_fold = total.metrics(), _baseline_metrics(total, expected), fold_statistics(folds)
+    prior, values, by_fold = score_class_prior(total, expected), total.metrics(), fold_statistics(folds)
     intervals, classes = resampled_intervals(folds, by=intervals_by), headline_titles(labels)
+    baseline = prior.metrics() | {"calibration_error": _UNKNOWN}  # the class prior is calibrated by definition
+    if len(expected) == 2 and not prior.class_counts.predicted[1]:
+        baseline["precision"] = _UNKNOWN
     return {
         name: MetricSummary(
             metric_title(name, classes),
@@ -255,21 +247,12 @@ def _metric_summaries(
             by_fold[name][0],
             by_fold[name][1] if len(folds) > 1 else _UNKNOWN,
             baseline[name],
-            meaning,
+            metric.meaning,
             *intervals.get(name, (_UNKNOWN, _UNKNOWN)),
             classes.get(name, ""),
         )
-        for name, meaning in ((name, metric.meaning) for name, metric in METRICS.items())
+        for name, metric in METRICS.items()
     }
-
-
-def _baseline_metrics(total: Scores, expected: Floats) -> dict[str, float]:
-    """Return the metrics of the class prior; NaN where it is right by definition, or never predicts the class."""
-    prior = score_class_prior(total, expected)
-    metrics = {**prior.metrics(), "calibration_error": _UNKNOWN}
-    if len(expected) == 2 and not prior.class_counts.predicted[1]:
-        metrics["precision"] = _UNKNOWN
-    return metrics
 
 
 def expected_class_proportions(fitted: FittedModel) -> Floats:
@@ -280,29 +263,7 @@ def expected_class_proportions(fitted: FittedModel) -> Floats:
     return parse_class_proportions(fitted.policy.class_prior, fitted.labels)
 
 
-def _policy_result(fitted: FittedModel, total: Scores, prior: Scores) -> PolicySummary:
-    assert fitted.policy is not None
-    costs = total.coverage, total.mean_cost, float(total.sum_cost)
-    return PolicySummary(fitted.policy.describe(fitted.labels), *costs, prior.mean_cost, prior.coverage)
-
-
-def format_chosen_threshold(threshold: Threshold) -> str:
-    """Return a chosen threshold as text; 1 stands for log-odds too large for a probability below 1."""
-    return "nearly 1" if threshold.threshold == 1 else formatting.format_threshold(threshold.threshold)
-
-
-def describe_chosen_threshold(threshold: Threshold) -> str:
-    """Return what a chosen threshold achieves."""
-    label, flagged = formatting.format_value(threshold.label), formatting.format_percent(threshold.flagged)
-    return (
-        f"Predicts {label!r} when its probability is at least {format_chosen_threshold(threshold)}. "
-        f"With thresholds chosen on the other folds: {flagged} of the rows, precision {threshold.precision:.4f}, "
-        f"recall {threshold.recall:.4f}."
-    )
-
-
 def _score_details(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the scores by class and by threshold, and the curves."""
     calibration, k = total.calibration(), len(labels)
     classes = None
     if k > _MAX_CURVE_CLASSES:
@@ -321,21 +282,16 @@ def _score_details(total: Scores, labels: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def describe_calibration(calibration: Calibration, limit: int = 3) -> str:
-    """Return how often predictions are right, for the probabilities that most rows have.
-
-    >>> p = np.repeat([0.9, 0.7], 50)
-    >>> describe_calibration(Calibration.from_probabilities(p, np.arange(100) % 50 < np.repeat([43, 36], 50), 15))
-    'Predictions with probability 90% are right in 86% of the rows; 70%: 72%.'
-    """
-    first = np.argsort(-calibration.n, kind="stable")[:limit]
-    bins = [
-        (calibration.mean_predicted[i], calibration.observed_frequency[i]) for i in sorted(first.tolist(), reverse=True)
-    ]
-    texts = [[formatting.format_percent(value) for value in pair] for pair in bins]
-    rest = "".join(f"; {predicted}: {observed}" for predicted, observed in texts[1:])
-    if not texts:
+    """Return how often predictions are right, for the probabilities that most rows have."""
+    bins = np.sort(np.argsort(-calibration.n, kind="stable")[:limit])[::-1]
+    if not len(bins):
         return ""
-    return f"Predictions with probability {texts[0][0]} are right in {texts[0][1]} of the rows{rest}."
+    predicted, observed = (
+        [formatting.format_percent(values[i]) for i in bins]
+        for values in (calibration.mean_predicted, calibration.observed_frequency)
+    )
+    rest = "".join(f"; {p}: {q}" for p, q in zip(predicted[1:], observed[1:], strict=True))
+    return f"Predictions with probability {predicted[0]} are right in {observed[0]} of the rows{rest}."
 
 
 def _worse_than_baseline_note(loss: MetricSummary, fitted: FittedModel, rows: Floats) -> str:
@@ -346,10 +302,8 @@ def _worse_than_baseline_note(loss: MetricSummary, fitted: FittedModel, rows: Fl
     actual = rows / max(float(rows.sum()), 1e-300)
     if np.abs(prior - actual).max() > _OTHER_PRIOR:
         c = int(np.abs(prior - actual).argmax())
-        label, expected, observed = (
-            formatting.format_value(fitted.labels.values[c]),
-            *map(formatting.format_percent, (prior[c], actual[c])),
-        )
+        label = formatting.format_value(fitted.labels.values[c])
+        expected, observed = map(formatting.format_percent, (prior[c], actual[c]))
         return (
             f"{start}: the class prior of {label} is {expected}, and {observed} of these rows have this class; "
             'for probabilities that fit them leave out --class-prior (class_prior="empirical")'

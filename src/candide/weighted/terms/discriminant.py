@@ -1,17 +1,9 @@
-"""Discriminants: joint normal distributions of the normal scores of numbers and the indicators of categories.
+"""Discriminants and prototype terms: joint normal distributions of scores of numbers and indicators of categories.
 
 The linear discriminant has one covariance for all classes; the quadratic one has a covariance for each class, and is a
 multivariate t with heavier tails for classes with few rows. Columns are read as normal scores
-(:mod:`candide.encoding.normal_score`), so units and increasing transformations of a column make no difference.
+(:mod:`candide.encoding.scores`), so units and increasing transformations of a column make no difference.
 Contributions are divided by the root of the width: the scale of a single column.
-
->>> z, y = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.5], [2.0, -1.0], [1.5, 0.0]]), np.array([0, 0, 1, 1, 1])
->>> event = Discriminant()
->>> tally = CoMoments.from_rows(z, y, n_classes=2, spec=event.spec(2))
->>> event.estimate(tally).log_prob(z).argmax(axis=1).tolist(), event.term_names(("a", "b"))
-([0, 0, 1, 1, 1], (('a', 'b'), ('a', 'b')))
->>> event.held_out_contributions(tally, None, "predictive", z, y).shape  # (row, class, linear and quadratic)
-(5, 2, 2)
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import formatting
-from candide.data.blocks import Block, Codes, Floats, to_dense
+from candide.data.blocks import Codes, to_dense
 from candide.data.table import Name
 from candide.encoding.base import Encoding
-from candide.encoding.normal_score import NormalScore
+from candide.encoding.scores import NormalScore
 from candide.errors import InputError
 from candide.model.plan import PlanPart
+from candide.model.settings import LIMITS
 from candide.tally import CoMoments
-from candide.weighted.limits import LIMITS
 from candide.weighted.terms.base import JointTerm, make_part
 
 if TYPE_CHECKING:
@@ -57,11 +49,7 @@ class Discriminant(JointTerm):
         return (tuple(columns),) * (1 + self.quadratic)
 
     def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
-        """By the number of its numeric and categorical columns.
-
-        >>> Discriminant(quadratic=False).term_titles(("age", "height"), (NormalScore(), NormalScore()))
-        ('linear discriminant of 2 numbers',)
-        """
+        """By the number of its numeric and categorical columns: "linear discriminant of 2 numbers"."""
         n_text = sum(encoding.is_read_as_text for encoding in encodings)
         counts = (len(columns) - n_text, "number", "numbers"), (n_text, "category", "categories")
         of = " and ".join(formatting.format_count(n, *names) for n, *names in counts if n)
@@ -70,8 +58,7 @@ class Discriminant(JointTerm):
     @classmethod
     def initial_parts(cls, selector: "TermSelector") -> Sequence[PlanPart]:
         """Both discriminants of the numbers: fewer rows than numbers determine no covariance."""
-        scores = selector.normal_scores
-        return [make_part(cls(), scores)] if selector.can_join_numbers else []
+        return [make_part(cls(), selector.normal_scores)] if selector.can_join_numbers else []
 
     @classmethod
     def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
@@ -93,25 +80,44 @@ class Discriminant(JointTerm):
         from candide.weighted.terms.discriminant_scores import estimate
 
         try:
-            return estimate(tally, quadratic=self.quadratic, towards_diagonal=self.towards_diagonal)
+            return estimate(tally, self.quadratic, self.towards_diagonal)
         except np.linalg.LinAlgError:
-            raise InputError("the products counted of joint columns are those of no rows") from None
+            raise InputError("the counted products of joint columns are not those of any rows") from None
 
     def held_out_contributions(
-        self,
-        tally: CoMoments,
-        prior: Any,
-        how: str,
-        block: Block,
-        y: Codes,
-        weight: Floats | None = None,
-        out: NDArray | None = None,
+        self, tally: CoMoments, prior: Any, how: str, block: Any, y: Codes, weight: Any = None, out: Any = None
     ) -> NDArray:
         from candide.weighted.terms.discriminant_scores import held_out_contributions
 
-        z, settings = np.asarray(to_dense(block), np.float64), (self.quadratic, self.towards_diagonal)
-        contributions = held_out_contributions(tally, z, y, weight, quadratic=settings[0], towards_diagonal=settings[1])
+        z = np.asarray(to_dense(block), np.float64)
+        contributions = held_out_contributions(tally, z, y, weight, self.quadratic, self.towards_diagonal)
         if out is None:
             return contributions
         out[:] = contributions
         return out
+
+
+@dataclass(frozen=True)
+class PrototypeTerm(Discriminant):
+    """A linear discriminant of how similar a row is to each of some prototype rows (a Nystroem kernel).
+
+    It follows classes of any shape: each prototype raises the log-odds of some classes, the more the more similar the
+    row is to it (:mod:`candide.encoding.scores`).
+    """
+
+    name: ClassVar[str] = "prototype"
+
+    quadratic: bool = False
+
+    def term_titles(self, columns: Sequence[Name], encodings: Sequence[Encoding] = ()) -> tuple[str, ...]:
+        return (f"similarity to prototypes of {formatting.format_count(len(columns), 'number', 'numbers')}",)
+
+    @classmethod
+    def initial_parts(cls, selector: "TermSelector") -> Sequence[PlanPart]:
+        """One term of all numbers."""
+        parts = [make_part(cls(), selector.normal_scores)] if selector.can_join_numbers else []
+        return [selector.encodings.with_prototypes(part) for part in parts]
+
+    @classmethod
+    def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
+        return ()

@@ -6,11 +6,6 @@ shrunk a little towards the unit matrix. The weight of that centre, in rows, max
 In leave-one-out contributions, the values that depend on all rows together (the divisor and weight of the centre, the
 overall mean) stay fixed; the row is removed from its class and from the centre exactly, by downdates of rank one and
 two.
-
->>> means, one = np.array([[-1.0, 0.0], [1.0, 0.0]]), np.eye(2)
->>> linear = DiscriminantScores(means, np.array([90.0, 90.0]), one)
->>> linear.log_prob(np.array([[-0.5, 3.0], [2.0, 3.0]])).argmax(axis=1).tolist()
-[0, 1]
 """
 
 from dataclasses import dataclass
@@ -22,34 +17,16 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.data.blocks import Block, Codes, Floats, to_dense
-from candide.distributions.arrays import (
-    BOUNDED,
-    BOUNDED_POSITIVE,
-    ArrayRule,
-    ArraySource,
-    DistributionShape,
-    read_array,
-    read_optional_array,
-)
+from candide.distributions import arrays as stored
+from candide.distributions import score_expression as expression
 from candide.distributions.base import Distribution
-from candide.distributions.score_expression import (
-    Expression,
-    class_max,
-    class_sum,
-    distance,
-    exp,
-    log,
-    log1p,
-    parameter,
-    stack,
-)
 from candide.errors import InputError
 from candide.numerics import gammaln
 from candide.tally import CoMoments
 from candide.tally.base import divide_or_zero
 
 _MEAN_PRIOR_ROWS = 0.1  # rows that the overall mean counts for in the mean of a class
-_MIN_DETERMINANT_SHARE = 1e-3  # of a determinant left without a row: below this the other rows determine nothing
+_MIN_DETERMINANT_RATIO = 1e-3  # of determinants without and with a row: below this the other rows determine nothing
 _CENTRE_WEIGHTS = (0.0, 0.5, 2.0, 8.0, 32.0, 128.0)  # of the centre, in rows a column; the first is one row
 
 
@@ -107,12 +84,12 @@ class DiscriminantScores(Distribution):
         """Of each term: centres, roots, (4, class) what a squared distance contributes, and whether that is a log t."""
         p, zero, factor = self.means.shape[1], np.zeros(self.n_classes), self.rows / (self.rows + 1.0)
         normal = np.array([self.rows, linear_contribution(zero, self.rows, p), 0.5 * factor / np.sqrt(p), factor])
-        found = [(self.means @ self.root.T, np.ascontiguousarray(self.root[None]), normal, False)]
+        arrays = [(self.means @ self.root.T, np.ascontiguousarray(self.root[None]), normal, False)]
         if (own := self.class_covariances) is not None:
             peak = quadratic_contribution(zero, self.rows, own.log_det, own.df, p)
             t = np.array([self.rows, peak, 0.5 * (own.df + 1.0) / np.sqrt(p), factor])
-            found.append((np.einsum("cij,cj->ci", own.root, self.means), np.ascontiguousarray(own.root), t, True))
-        return found
+            arrays.append((np.einsum("cij,cj->ci", own.root, self.means), np.ascontiguousarray(own.root), t, True))
+        return arrays
 
     def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
         self._refuse("has scores of columns, and no rows, to sample", "sample from the distributions of the columns")
@@ -129,29 +106,28 @@ class DiscriminantScores(Distribution):
         return u
 
     def parameters(self) -> dict[str, NDArray]:
-        """The mean score of each column in each class."""
         return {"mean": self.means}
 
-    def score_expression(self, x: Expression) -> Expression:
+    def score_expression(self, x: expression.Expression) -> expression.Expression:
+        parameter, distance = expression.parameter, expression.distance
         k, p = self.means.shape
         factor, unit = self.rows / (self.rows + 1.0), 2 * np.sqrt(p)
-        linear = parameter("linear", p * np.log(factor) / unit) - parameter("linear_slope", factor / unit) * distance(
-            "shared", self.root, self.means @ self.root.T
-        )
-        scores = [linear]
+        shared = distance("shared", self.root, self.means @ self.root.T)
+        scores = [parameter("linear", p * np.log(factor) / unit) - parameter("linear_slope", factor / unit) * shared]
         if (spread := self.class_covariances) is not None:
             peak = quadratic_contribution(np.zeros(k), self.rows, spread.log_det, spread.df, p)
             own = distance("own", spread.root, np.einsum("cij,cj->ci", spread.root, self.means))
             slope = parameter("quadratic_slope", -0.5 * (spread.df + 1.0) / np.sqrt(p))
-            scores.append(parameter("quadratic", peak) + log1p(slope, parameter("factor", factor) * own))
-        return stack(*map(self._guarded, scores))
+            scores.append(parameter("quadratic", peak) + expression.log1p(slope, parameter("factor", factor) * own))
+        return expression.stack(*map(self._guarded, scores))
 
-    def _guarded(self, score: Expression) -> Expression:
+    def _guarded(self, score: expression.Expression) -> expression.Expression:
         """As ``guard_outliers``."""
-        largest = class_max(score)
-        p = parameter("rows", self.rows) * exp(score - largest)
-        any_class = class_sum(p) / float(self.rows.sum())
-        return log(p + any_class) - parameter("log_rows", np.log(self.rows + 1.0)) + largest
+        largest = expression.class_max(score)
+        p = expression.parameter("rows", self.rows) * expression.exp(score - largest)
+        any_class = expression.class_sum(p) / float(self.rows.sum())
+        log_rows = expression.parameter("log_rows", np.log(self.rows + 1.0))
+        return expression.log(p + any_class) - log_rows + largest
 
     def arrays(self) -> dict[str, NDArray]:
         out = {"means": self.means, "rows": self.rows, "root": self.root}
@@ -160,19 +136,22 @@ class DiscriminantScores(Distribution):
         return out
 
     @classmethod
-    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
-        k, p = shape.n_classes, shape.n_features
-        means, rows = read_array(arrays, "means", (k, p), BOUNDED), read_array(arrays, "rows", (k,), BOUNDED_POSITIVE)
-        root = read_array(arrays, "root", (p, p), BOUNDED)
-        roots = read_optional_array(arrays, "roots", (k * p, p), BOUNDED)
-        every = root[None] if roots is None else np.concatenate([root[None], roots.reshape(k, p, p)])
+    def from_arrays(
+        cls, arrays: stored.ArraySource, shape: stored.DistributionShape, base: Distribution | None = None
+    ) -> Self:
+        (k, p), read, bounded = (shape.n_classes, shape.n_features), stored.read_array, stored.BOUNDED
+        means, rows = read(arrays, "means", (k, p), bounded), read(arrays, "rows", (k,), stored.BOUNDED_POSITIVE)
+        root, roots = read(arrays, "root", (p, p), bounded), None
+        if (flat := stored.read_optional_array(arrays, "roots", (k * p, p), bounded)) is not None:
+            roots = flat.reshape(k, p, p)
+        every = root[None] if roots is None else np.concatenate([root[None], roots])
         if not np.isfinite(np.linalg.slogdet(every)[1]).all():
             raise InputError("arrays 'root' and 'roots' are not roots of covariances: one is singular")
         if roots is None:
             return cls(means, rows, root)
-        rule = ArrayRule(f"numbers > {p - 1} and up to 1e160", lambda a: (a > p - 1) & (a <= 1e160))
-        log_det, df = read_array(arrays, "log_det", (k,), BOUNDED), read_array(arrays, "df", (k,), rule)
-        return cls(means, rows, root, ClassCovariances(roots.reshape(k, p, p), log_det, df))
+        rule = stored.ArrayRule(f"numbers > {p - 1} and up to 1e160", lambda a: (a > p - 1) & (a <= 1e160))
+        log_det, df = read(arrays, "log_det", (k,), bounded), read(arrays, "df", (k,), rule)
+        return cls(means, rows, root, ClassCovariances(roots, log_det, df))
 
 
 def linear_contribution(q: Floats, rows: Any, p: int) -> Floats:
@@ -193,9 +172,6 @@ def guard_outliers(contributions: Floats, rows: Floats) -> Floats:
 
     By the rule of succession that happens once in rows + 1 times, and then the row is like one of any class. So an
     outlier never excludes a class with more certainty than the rows of the class support.
-
-    >>> guard_outliers(np.array([[0.0, -900.0]]), np.array([99.0, 99.0])).round(2).tolist()  # log(1 / 100), any class
-    [[-0.01, -5.3]]
     """
     largest = contributions.max(axis=1, keepdims=True)
     p = np.exp(contributions - largest)
@@ -216,14 +192,14 @@ class CovarianceCentre:
         n, p = float(tally.weight.sum()), tally.mean.shape[1]
         rows = max(n - int((tally.weight > 0).sum()), 1.0)
         within = tally.scatter.sum(axis=0) / rows
-        share = float(np.clip(towards_diagonal * p / max(n, 1.0), 1e-3, 1.0))
+        shrinkage = float(np.clip(towards_diagonal * p / max(n, 1.0), 1e-3, 1.0))
         # Scores have a standard deviation of one: a column that is constant within classes is not certain.
-        matrix = (1.0 - share) * within + share * np.eye(p)
-        return cls(matrix, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300), (1.0 - share) / rows)
+        matrix = (1.0 - shrinkage) * within + shrinkage * np.eye(p)
+        return cls(matrix, (tally.weight * tally.mean).sum(axis=0) / max(n, 1e-300), (1.0 - shrinkage) / rows)
 
 
 def estimate(
-    tally: CoMoments, *, quadratic: bool, towards_diagonal: float, centre: CovarianceCentre | None = None
+    tally: CoMoments, quadratic: bool, towards_diagonal: float, centre: CovarianceCentre | None = None
 ) -> DiscriminantScores:
     """The distribution of a tally; ``centre`` is the tally's own by default."""
     centre = centre or CovarianceCentre.from_tally(tally, towards_diagonal)
@@ -234,19 +210,19 @@ def estimate(
 
 
 def held_out_contributions(
-    tally: CoMoments, z: Floats, y: Codes, weight: Floats | None, *, quadratic: bool, towards_diagonal: float
+    tally: CoMoments, z: Floats, y: Codes, weight: Floats | None, quadratic: bool, towards_diagonal: float
 ) -> Floats:
     """(row, class, term) contributions of rows, each under the distribution without it."""
     centre = CovarianceCentre.from_tally(tally, towards_diagonal)
     means = _ClassMeans.from_tally(tally, centre)
     removed = np.minimum(1.0 if weight is None else weight, means.n[y])  # no more than was counted
     root = np.linalg.inv(np.linalg.cholesky(centre.matrix))
-    found = [_linear_held_out(means, root, centre.row_weight, z, y, removed)]
+    terms = [_linear_held_out(means, root, centre.row_weight, z, y, removed)]
     if quadratic:
         centre_weight = _choose_centre_weight(tally, centre, means)
         own = _covariances(tally, centre, means, centre_weight)
-        found.append(_quadratic_held_out(means, own, centre_weight * centre.row_weight, z, y, removed))
-    return np.stack(found, axis=2)
+        terms.append(_quadratic_held_out(means, own, centre_weight * centre.row_weight, z, y, removed))
+    return np.stack(terms, axis=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +272,7 @@ def _choose_centre_weight(tally: CoMoments, centre: CovarianceCentre, means: _Cl
         gain = (gammaln((after[:, None] - down) / 2) - gammaln((before - down) / 2)).sum(axis=1)
         return float((gain + before / 2 * (centre_log_det + p * np.log(weight)) - after / 2 * log_det).sum())
 
-    return max((share * (p + 1.0) + (share == 0) for share in _CENTRE_WEIGHTS), key=evidence)
+    return max((weight * (p + 1.0) + (weight == 0) for weight in _CENTRE_WEIGHTS), key=evidence)
 
 
 def _linear_held_out(
@@ -308,8 +284,8 @@ def _linear_held_out(
     q = np.maximum(square - 2 * inner + (shrunk * shrunk).sum(axis=1), 0.0)
     cross = square - inner - own + raw[y] @ shrunk.T  # (x - mean of each class) . (x - mean of its own class)
     length = np.maximum(square - 2 * own + (raw * raw).sum(axis=1)[y][:, None], 0.0)
-    less = row_weight * _scatter_share(means.n[y], removed)[:, None]
-    q += less * cross**2 / np.maximum(1.0 - less * length, _MIN_DETERMINANT_SHARE)
+    less = row_weight * _scatter_weight(means.n[y], removed)[:, None]
+    q += less * cross**2 / np.maximum(1.0 - less * length, _MIN_DETERMINANT_RATIO)
     rows = means.rows_without_each(y, removed)
     q[row, y] *= (means.rows[y] / rows[row, y]) ** 2
     return guard_outliers(linear_contribution(q, rows, z.shape[1]), rows)
@@ -318,7 +294,7 @@ def _linear_held_out(
 def _quadratic_held_out(
     means: _ClassMeans, covariances: ClassCovariances, row_weight: float, z: Floats, y: Codes, removed: Floats
 ) -> Floats:
-    out, less = np.empty((len(z), len(means.n))), row_weight * _scatter_share(means.n[y], removed)
+    out, less = np.empty((len(z), len(means.n))), row_weight * _scatter_weight(means.n[y], removed)
     for c, root in enumerate(covariances.root):
         u, r = (z - means.shrunk[c]) @ root.T, (z - means.raw[y]) @ root.T
         q, far, cross = (u * u).sum(axis=1), (r * r).sum(axis=1), (u * r).sum(axis=1)
@@ -326,14 +302,14 @@ def _quadratic_held_out(
         left = np.where(own, rows - removed, rows)
         pulled = np.where(own, removed * rows / left, 0.0)
         # The scale matrix loses pulled u u' + less r r': a determinant and an inverse of two by two.
-        share = np.maximum((1.0 - pulled * q) * (1.0 - less * far) - pulled * less * cross**2, _MIN_DETERMINANT_SHARE)
-        q = (q * (1.0 - less * far) + less * cross**2) / share * np.where(own, (rows / left) ** 2, 1.0)
+        ratio = np.maximum((1.0 - pulled * q) * (1.0 - less * far) - pulled * less * cross**2, _MIN_DETERMINANT_RATIO)
+        q = (q * (1.0 - less * far) + less * cross**2) / ratio * np.where(own, (rows / left) ** 2, 1.0)
         df = covariances.df[c] - np.where(own, removed, 0.0)
-        out[:, c] = quadratic_contribution(q, left, covariances.log_det[c] + np.log(share), df, z.shape[1])
+        out[:, c] = quadratic_contribution(q, left, covariances.log_det[c] + np.log(ratio), df, z.shape[1])
     return guard_outliers(out, means.rows_without_each(y, removed))
 
 
-def _scatter_share(n: Floats, removed: Floats) -> Floats:
+def _scatter_weight(n: Floats, removed: Floats) -> Floats:
     """What a row's squared distance from its class mean counts for in the scatter; 0 for a row alone in its class."""
     left = n - removed
     return np.where(left > 1e-9 * n, divide_or_zero(n * removed, np.where(left > 0, left, 1.0)), 0.0)

@@ -5,12 +5,11 @@ The term of a pair is log p(i, j | c) - log p(i | c) - log p(j | c), the correct
     p(i, j | c) = (n_cij + m p_i p_j) / (n_c + m)
 
 so that a frequent combination follows its counts, and in a small class all terms are near 0. A combination that a
-large class never shows counts against it: log(m / (n_c + m)). The term of a triple is what it adds to its pairs, shrunk
+large class never has counts against it: log(m / (n_c + m)). The term of a triple is what it adds to its pairs, shrunk
 towards these. Missing and unseen values contribute 0.
 
-Sets are selected by the score test of :mod:`candide.weighted.score_test` on rows left out of the counts: a table
-without interactions passes with a probability of ``FAMILYWISE_ERROR_RATE``; where there are interactions, Benjamini
-and Hochberg's rule keeps the share of false ones below ``FALSE_DISCOVERY_RATE``.
+Sets are selected by the score test on rows left out of the counts: a table without interactions passes with a
+probability of ``FAMILYWISE_ERROR_RATE``; otherwise Benjamini and Hochberg's rule limits the proportion of false ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,24 +22,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.data.blocks import Block, Codes, Floats, to_dense
+from candide.data.blocks import Codes, Floats, to_dense
 from candide.data.table import Name
 from candide.encoding import Encoding
 from candide.errors import InputError
 from candide.kernels import threads
 from candide.model.plan import PlanPart
+from candide.model.settings import LIMITS
 from candide.tally import CellTally, TallySpec
-from candide.tally.cells import CellLayout
-from candide.weighted.limits import LIMITS
-from candide.weighted.score_test import benjamini_hochberg, score_moments, score_test_p_value, z_score
-from candide.weighted.terms.base import JointTerm, make_part
+from candide.tally.levels import CellLayout
+from candide.weighted.terms.base import (
+    JointTerm,
+    benjamini_hochberg,
+    make_part,
+    score_moments,
+    score_test_p_value,
+    z_score,
+)
 
 if TYPE_CHECKING:
     from candide.distributions import Distribution
     from candide.weighted.selection import TermSelector
 
 FAMILYWISE_ERROR_RATE = 0.01  # probability of selecting any set where no columns interact
-FALSE_DISCOVERY_RATE = 0.1  # expected share of selected sets that are due to chance
+FALSE_DISCOVERY_RATE = 0.1  # expected proportion of selected sets that are due to chance
 _DEGREES_FACTOR = 4.0  # logarithms of small counts spread wider than a chi-square with (cells - 1) degrees of freedom
 _MAX_CELL_NUMBER = (1 << 31) - 1  # cells of a set are numbered in four bytes
 _KIND_NAMES = {2: "pair", 3: "triple"}
@@ -65,18 +70,15 @@ class Interaction(JointTerm):
             raise InputError(what, value=self.sets, remedy=remedy)
 
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> TallySpec:
-        if encodings:
-            self._check(tuple(encoding.n_levels or 0 for encoding in encodings))
-        return TallySpec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.extra_sums, self.sets)
-
-    def _check(self, sizes: tuple[int, ...]) -> None:
-        """Refuse sets of unknown columns, and of more cells than can be numbered."""
-        for columns in self.sets:
+        """Sets of unknown columns, and of more cells than can be numbered, are an error."""
+        sizes = [encoding.n_levels or 0 for encoding in encodings]
+        for columns in self.sets if encodings else ():
             if not all(isinstance(j, int) and 0 <= j < len(sizes) for j in columns):
                 raise InputError(f"a set of columns of which there are {len(sizes)}", value=columns)
             if prod(sizes[j] for j in columns) > _MAX_CELL_NUMBER:
                 remedy = "leave out a column with very many levels"
                 raise InputError(f"a set of more than {_MAX_CELL_NUMBER:,} cells", value=columns, remedy=remedy)
+        return TallySpec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.extra_sums, self.sets)
 
     def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
         return tuple(tuple(columns[j] for j in positions) for positions in self.sets)
@@ -91,6 +93,26 @@ class Interaction(JointTerm):
     def select_terms(self, kept: Codes) -> Self:
         return replace(self, sets=tuple(self.sets[j] for j in kept))
 
+    def union_key(self, columns: tuple[Name, ...]) -> Any:
+        """Interactions of as many columns are one part."""
+        return len(self.sets[0]) if self.sets else (self, columns)
+
+    @classmethod
+    def unite_parts(cls, a: PlanPart, b: PlanPart) -> PlanPart:
+        encodings = dict(zip(a.columns, a.encodings, strict=True))
+        for name, encoding in zip(b.columns, b.encodings, strict=True):
+            encodings[name] = encodings[name].union(encoding)[0] if name in encodings else encoding
+        place = {name: j for j, name in enumerate(encodings)}
+        terms = dict.fromkeys(names for part in (a, b) for names in part.event.term_names(part.columns))
+        return make_part(cls(tuple(tuple(place[name] for name in names) for names in terms)), [*encodings.items()])
+
+    @classmethod
+    def select_part(cls, part: PlanPart, united: PlanPart, tally: Any) -> tuple[PlanPart, Any]:
+        place = {names: i for i, names in enumerate(united.event.term_names(united.columns))}
+        chosen = [place[names] for names in part.event.term_names(part.columns)]
+        event = cls(tuple(united.spec.sets[i] for i in chosen))
+        return PlanPart(event, united.columns, united.encodings), tally.select_features(np.array(chosen, np.intp))
+
     @classmethod
     def distribution_class(cls) -> "type[Distribution]":
         from candide.weighted.terms.interaction_scores import InteractionScores
@@ -103,20 +125,11 @@ class Interaction(JointTerm):
         return InteractionScores(np.ascontiguousarray(log_ratio(tally).T), tally.layout)
 
     def held_out_contributions(
-        self,
-        tally: CellTally,
-        prior: Any,
-        how: str,
-        block: Block,
-        y: Codes,
-        weight: Floats | None = None,
-        out: NDArray | None = None,
+        self, tally: CellTally, prior: Any, how: str, block: Any, y: Codes, weight: Any = None, out: Any = None
     ) -> NDArray:
         from candide.weighted.terms.interaction_scores import held_out_ratios, log_ratio
 
         return held_out_ratios(tally, log_ratio(tally), to_dense(block), y, weight, out)
-
-    # Selection
 
     @classmethod
     def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
@@ -131,109 +144,88 @@ class Interaction(JointTerm):
     def _select_sets(cls, selector: "TermSelector", order: int, pairs: PlanPart | None = None) -> PlanPart | None:
         encodings = selector.cell_encodings(order)
         names = selector.strongest_columns([n for n, encoding in encodings.items() if (encoding.n_levels or 0) > 1])
-        at, n = {name: j for j, name in enumerate(names)}, len(names)
+        n = len(names)
         sets: Sequence[tuple[int, ...]] = list(combinations(range(n), 2))
         if pairs is not None:
-            grown = [[at[name] for name in pair] for pair in pairs.event.term_names(pairs.columns)]
-            grown = grown[: LIMITS.max_seed_pairs]
-            sets = sorted({tuple(sorted({*pair, j})) for pair in grown for j in range(n) if j not in pair})
+            seeds = [[names.index(name) for name in pair] for pair in pairs.event.term_names(pairs.columns)]
+            seeds = seeds[: LIMITS.max_seed_pairs]
+            sets = sorted({tuple(sorted({*pair, j})) for pair in seeds for j in range(n) if j not in pair})
         if not sets:
             return None
         whole = make_part(cls((sets[0],)), [(name, encodings[name]) for name in names])
-        selected = select_interactions(
-            sets, to_dense(whole.block(selector.table)), whole.spec.sizes, selector.y, selector.posterior,
-            selector.weight, selector.sample.left_out_weight,
-            max_sets=dict(LIMITS.max_sets)[order], interactions_known=order > 2,
-        )  # fmt: skip
+        codes, sample = to_dense(whole.block(selector.table)), selector.sample
+        rows = CodedRows(codes, whole.spec.sizes, sample.y, selector.posterior, sample.weight, sample.left_out_weight)
+        max_sets = dict(LIMITS.max_sets)[order]
+        selected = select_interactions(sets, rows, max_sets=max_sets, interactions_known=order > 2)
         if not selected:
             return None
         used = sorted({j for columns in selected for j in columns})
-        place = {j: i for i, j in enumerate(used)}
-        event = cls(tuple(tuple(place[j] for j in columns) for columns in selected))
+        event = cls(tuple(tuple(used.index(j) for j in columns) for columns in selected))
         return make_part(event, [(names[j], encodings[names[j]]) for j in used])
 
 
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows to test sets of columns on."""
+
+    codes: Codes  # (row, column)
+    sizes: tuple[int, ...]  # levels of each column
+    y: Codes
+    posterior: Floats  # (row, class) so far
+    weight: Floats | None = None
+    left_out_weight: Floats | None = None  # what leaving a row out takes from the counts; None: its weight
+
+    @property
+    def removed_weight(self) -> Floats | None:
+        return self.weight if self.left_out_weight is None else self.left_out_weight
+
+
 def select_interactions(
-    sets: Sequence[tuple[int, ...]],
-    codes: Codes,
-    sizes: tuple[int, ...],
-    y: Codes,
-    posterior: Floats,
-    weight: Floats | None = None,
-    left_out_weight: Floats | None = None,
-    *,
-    max_sets: int,
-    interactions_known: bool = False,
+    sets: Sequence[tuple[int, ...]], rows: CodedRows, *, max_sets: int, interactions_known: bool = False
 ) -> ColumnSets:
-    """The sets that pass the score test, strongest first; ``codes`` (row, column), ``posterior`` (row, class) so far.
-
-    ``left_out_weight`` is what leaving a row out takes from the counts, where that is not its weight.
-    ``interactions_known`` skips the test that any columns interact.
-
-    >>> rng = np.random.default_rng(0)
-    >>> x, p = rng.integers(0, 2, (400, 4)), np.full((400, 2), 0.5)
-    >>> select_interactions(((0, 1), (0, 2), (1, 2)), x, (2, 2, 2, 2), x[:, 1] ^ x[:, 2], p, max_sets=9)
-    ((1, 2),)
-    """
-    k, n_rows = posterior.shape[1], float(len(y) if weight is None else weight.sum())
-    shapes = np.array([[sizes[j] for j in columns] for columns in sets], float)
+    """The sets that pass the score test, strongest first; ``interactions_known`` skips the test for any at all."""
+    k, n_rows = rows.posterior.shape[1], float(len(rows.y) if rows.weight is None else rows.weight.sum())
+    shapes = np.array([[rows.sizes[j] for j in columns] for columns in sets], float)
     # With more cells than rows most cells are empty: such a term would only show that its class has one row less.
     tested = np.flatnonzero(shapes.prod(axis=1) <= min(LIMITS.max_set_cells / k, n_rows))
     if not len(tested):
         return ()
     candidates, degrees = np.array(sets)[tested], _DEGREES_FACTOR * (shapes[tested] - 1.0).prod(axis=1) * (k - 1)
-    z = score_sets(candidates, codes, np.array(sizes), y, posterior, weight, left_out_weight)
+    z = score_sets(candidates, rows)
     p_value, order = score_test_p_value(z, degrees), np.argsort(-z, kind="stable")
     order = order[p_value[order] <= benjamini_hochberg(p_value, FALSE_DISCOVERY_RATE, len(sets))][: 2 * max_sets]
-    z = _exact_z_scores(candidates[order], codes, sizes, y, posterior, weight, left_out_weight)
-    p_value = score_test_p_value(z, degrees[order])
+    p_value = score_test_p_value(_exact_z_scores(candidates[order], rows), degrees[order])
     if not interactions_known and benjamini_hochberg(p_value, FAMILYWISE_ERROR_RATE, len(sets)) < 0:
         return ()
     passed = order[p_value <= benjamini_hochberg(p_value, FALSE_DISCOVERY_RATE, len(sets))]
     return tuple(tuple(map(int, columns)) for columns in candidates[passed][:max_sets])
 
 
-def score_sets(
-    sets: Codes,
-    codes: NDArray,
-    sizes: Codes,
-    y: Codes,
-    posterior: Floats,
-    weight: Floats | None = None,
-    left_out_weight: Floats | None = None,
-) -> Floats:
+def score_sets(sets: Codes, rows: CodedRows) -> Floats:
     """(set,) z of adding the term of each set (set, position), by the expected variance: a quick screening."""
     from candide.weighted.terms.interaction_scores import LOG_COST, MARGIN_ROWS, UNIFORM_ROWS
 
-    rows = y, weight, weight if left_out_weight is None else left_out_weight, posterior
+    arrays = rows.codes, rows.y, rows.weight, rows.removed_weight, rows.posterior
+    sizes = np.array(rows.sizes)
 
     def work(chunk: slice) -> tuple[Floats, Floats]:
-        return kernels.score_cells(codes, *rows, sets[chunk], sizes, MARGIN_ROWS, UNIFORM_ROWS)
+        return kernels.score_cells(*arrays, sets[chunk], sizes, MARGIN_ROWS, UNIFORM_ROWS)
 
-    moments = threads.map_rows(work, len(sets), cost=len(y) * (LOG_COST + posterior.shape[1]))
+    moments = threads.map_rows(work, len(sets), cost=len(rows.y) * (LOG_COST + rows.posterior.shape[1]))
     slope, information = np.concatenate(moments, axis=1)
     return slope / np.sqrt(np.maximum(information, 1e-9))
 
 
-def _exact_z_scores(
-    sets: Codes,
-    codes: Codes,
-    sizes: tuple[int, ...],
-    y: Codes,
-    posterior: Floats,
-    weight: Floats | None,
-    left_out_weight: Floats | None,
-) -> Floats:
+def _exact_z_scores(sets: Codes, rows: CodedRows) -> Floats:
     """(set,) z of each set, by the larger of the expected and the observed variance."""
     from candide.weighted.terms.interaction_scores import held_out_ratios, log_ratio
 
-    k, z = posterior.shape[1], [np.zeros(0)]
-    step = max(1, LIMITS.contributions_at_once // max(1, posterior.size))
+    k, z = rows.posterior.shape[1], [np.zeros(0)]
+    step = max(1, LIMITS.contributions_at_once // max(1, rows.posterior.size))
     for start in range(0, len(sets), step):
         chunk = sets[start : start + step]
-        counts = kernels.cell_counts(codes, y, weight, k, chunk, np.array(sizes))
-        tally = CellTally(counts, CellLayout(tuple(map(tuple, chunk.tolist())), sizes))
-        removed = weight if left_out_weight is None else left_out_weight
-        contributions = held_out_ratios(tally, log_ratio(tally), codes, y, removed)
-        z.append(z_score(*score_moments(contributions, y, posterior, weight)))
+        counts = kernels.cell_counts(rows.codes, rows.y, rows.weight, k, chunk, np.array(rows.sizes))
+        tally = CellTally(counts, CellLayout(tuple(map(tuple, chunk.tolist())), rows.sizes))
+        contributions = held_out_ratios(tally, log_ratio(tally), rows.codes, rows.y, rows.removed_weight)
+        z.append(z_score(*score_moments(contributions, rows.y, rows.posterior, rows.weight)))
     return np.concatenate(z)

@@ -1,13 +1,4 @@
-"""The scores of interactions: a table of the contribution of every combination of levels, and its estimate.
-
->>> agree, differ = [[8.0, 1.0], [1.0, 8.0]], [[4.0, 5.0], [5.0, 4.0]]  # in class 0 the two columns agree
->>> tally = CellTally(np.array([agree, differ]).reshape(2, 4), CellLayout(((0, 1),), (2, 2)))
->>> log_ratio(tally).round(2).tolist()
-[[0.41, -0.69, -0.69, 0.41], [-0.07, 0.07, 0.07, -0.07]]
->>> scores = InteractionScores(log_ratio(tally).T, tally.layout)
->>> scores.log_prob(np.array([[0, 0], [1, -1], [1, 2]])).round(2).tolist()  # missing and unseen values: 0
-[[0.41, -0.07], [0.0, 0.0], [0.0, 0.0]]
-"""
+"""The scores of interactions: a table of the contribution of every combination of levels, and its estimate."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +13,7 @@ from candide.distributions.arrays import FINITE, ArraySource, DistributionShape,
 from candide.distributions.base import Distribution, LevelScores, Names, Rows, multiply_contributions
 from candide.distributions.score_expression import Expression, joint
 from candide.kernels import threads
-from candide.tally.cells import CellLayout, CellTally
+from candide.tally.levels import CellLayout, CellTally
 
 MARGIN_ROWS = 10.0  # m: rows that the product of the margins counts for in a cell
 UNIFORM_ROWS = 1.0  # rows that the uniform distribution counts for in a margin

@@ -10,8 +10,7 @@ from candide.data.blocks import to_dense
 from candide.distributions.arrays import POSITIVE, read_array
 from candide.distributions.base import Distribution
 from candide.distributions.score_expression import distance, parameter
-from candide.distributions.score_form import UnavailableForm
-from candide.encoding.normal_score import NormalScore
+from candide.encoding.scores import NormalScore
 from candide.weighted.terms.base import JointTerm, make_part
 
 
@@ -46,9 +45,6 @@ class DifferenceScores(Distribution):
 
     def parameters(self):
         return {"mean_difference": self.mean_difference[:, None], "variance": self.variance[:, None]}
-
-    def form(self):
-        return UnavailableForm("it is a toy")
 
     def score_expression(self, x):
         deviation, root = np.sqrt(self.variance), np.zeros((self.n_classes, 2, 2))

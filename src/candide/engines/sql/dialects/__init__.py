@@ -1,1 +1,1 @@
-"""Dialects of SQL, one a file: what each database spells in its own way."""
+"""SQL dialects: one class for each database."""

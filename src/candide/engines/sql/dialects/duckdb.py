@@ -1,4 +1,4 @@
-"""DuckDB: compensated sums, histograms, the codes of an enumeration."""
+"""DuckDB, which has compensated sums, histograms and the codes of enumerations."""
 
 from sqlglot import exp
 
@@ -13,7 +13,9 @@ from candide.engines.sql.dialect import (
     Expr,
     call_function,
     days_from_seconds,
+    is_null,
     number_literal,
+    string_literal,
 )
 
 _NANOSECOND_TYPE = "TIMESTAMPTZ_NS"  # which no function takes
@@ -79,30 +81,25 @@ class DuckDBDialect(Dialect):
         return call_function("hash", x)
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
-        return exp.cast(
-            exp.Concat(expressions=[exp.Literal.string("0x"), call_function("left", x, number_literal(digits))]), "INT"
-        )
+        prefix = exp.Concat(expressions=[string_literal("0x"), call_function("left", x, number_literal(digits))])
+        return exp.cast(prefix, "INT")
 
     def level(self, x: Expr, kind: str) -> Expr:
         """Finer and zoned times as timestamps in UTC, a float by its shortest decimal, JSON as text."""
         if kind in _ZONED_TYPES:
             return call_function("make_timestamp", call_function("epoch_us", exp.cast(x, "TIMESTAMPTZ")))
         if kind in ("FLOAT", "TIME_NS", "TIMESTAMP_NS", "TIMESTAMP_MS", "TIMESTAMP_S"):
-            whole = {"FLOAT": "DOUBLE"}.get(kind, kind.partition("_")[0])
-            return exp.cast(exp.cast(x, "TEXT") if kind == "FLOAT" else x, whole)
+            return exp.cast(exp.cast(x, "TEXT"), "DOUBLE") if kind == "FLOAT" else exp.cast(x, kind.partition("_")[0])
         if kind == "JSON":
-            return call_function("json_extract_string", x, exp.Literal.string("$"))
+            return call_function("json_extract_string", x, string_literal("$"))
         return x if kind == "INTERVAL" else super().level(x, kind)
 
     def histogram(self, x: Expr) -> Expr:
         return call_function("histogram", x)
 
     def level_code(self, x: Expr, levels: Labels) -> Expr:
-        """In a column that its file stores as a dictionary each level is looked up once."""
-        levels_type = exp.DataType(
-            this=exp.DataType.Type.ENUM, expressions=[exp.Literal.string(v) for v in levels.values]
-        )
-        known = call_function("enum_code", exp.TryCast(this=x, to=levels_type))
-        code = exp.Coalesce(this=exp.cast(known, "INT"), expressions=[exp.Literal.number(len(levels))])
-        absent = exp.If(this=exp.Is(this=x.copy(), expression=exp.Null()), true=exp.Literal.number(-1))
-        return exp.Case(ifs=[absent], default=code)
+        """By a cast to an enumeration, which looks up each level of a dictionary column once."""
+        enum = exp.DataType(this=exp.DataType.Type.ENUM, expressions=[string_literal(v) for v in levels.values])
+        index = exp.cast(call_function("enum_code", exp.TryCast(this=x, to=enum)), "INT")
+        code = exp.Coalesce(this=index, expressions=[number_literal(len(levels))])
+        return exp.Case(ifs=[exp.If(this=is_null(x.copy()), true=number_literal(-1))], default=code)

@@ -1,4 +1,4 @@
-"""PostgreSQL: its variance is by the updating sums of Youngs and Cramer (1971), NaN equals itself, 1.5 is a decimal."""
+"""PostgreSQL: variance by the updating sums of Youngs and Cramer (1971); NaN equals itself, and 1.5 is a decimal."""
 
 import sys
 
@@ -32,8 +32,8 @@ _TIMES = [
     (type_names(*kinds), _EPOCH.format(of))
     for kinds, of in ((SPAN_TYPES, "INTERVAL"), (DAY_TYPES[:2], "TIMESTAMP"), (DAY_TYPES[2:], "TIMESTAMPTZ"))
 ]
-# Text without blanks around it and underscores within. The wide blank is in no other encoding; a stable function
-# keeps PostgreSQL from making it while it plans.
+# Text without blanks around it and underscores within. The wide blank exists in UTF-8 only; a stable function keeps
+# PostgreSQL from evaluating it while it plans.
 _TEXT_SQL = 'CAST({} AS TEXT) COLLATE "C"'
 _BLANKS = ", ".join(f"CHR({ord(blank)})" for blank in NUMBER_BLANKS if ord(blank) < 256)
 _WIDE = f"CHR(CASE WHEN GETDATABASEENCODING() = 'UTF8' THEN {ord(NUMBER_BLANKS[-1])} ELSE 32 END)"
@@ -109,7 +109,7 @@ class PostgresDialect(Dialect):
         return exp.MD5(this=call_function("convert_to", x, exp.Literal.string("UTF8")))
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
-        """What would be read digit by digit is a number of bits to it."""
+        """By a cast to bits."""
         bits = exp.DataType.build(f"BIT({4 * digits})", dialect="postgres")
         marked = exp.DPipe(this=exp.Literal.string("x"), expression=call_function("left", x, number_literal(digits)))
         return exp.cast(exp.Cast(this=exp.Paren(this=marked), to=bits), "INT")

@@ -1,7 +1,4 @@
-"""Spark SQL: its variance is by central moments, which merge; grouping sets copy every row, whole, once for each set.
-
-A stack has the levels of one column in each row of its own, and costs two thirds of that.
-"""
+"""Spark SQL, whose grouping sets copy every whole row for each set; stacking the levels costs two thirds of that."""
 
 import re
 from collections.abc import Sequence
@@ -13,12 +10,12 @@ from candide.engines.sql.dialect import Dialect, Expr, call_function, number_lit
 from candide.errors import InputError
 
 _SETTING = re.compile(r"\$\{\S+?\}")
-_ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # in the zone of the session, which is to make no difference
+_ZONED = "CASE WHEN TYPEOF({}) = 'timestamp' THEN"  # whose zone is that of the session
 _MICROS = "UNIX_MICROS(CAST({} AS TIMESTAMP_LTZ))"
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-# Of a time with or without a zone: in UTC without one, and as days since 1970
+# A time with or without a zone in UTC without one, and as days since 1970
 UTC_SQL = f"{_ZONED} TIMESTAMPADD(MICROSECOND, {_MICROS}, {_EPOCH}) ELSE CAST({{}} AS TIMESTAMP_NTZ) END"
-# by the clock: a difference of times would be taken in the zone of the session, where an hour of some nights is none
+# By the clock: a difference of times would be taken in the zone of the session, which may skip an hour
 _SECONDS_OF_DAY = "3600 * HOUR({0}) + 60 * MINUTE({0}) + CAST(DATE_PART('SECOND', {0}) AS DOUBLE)"
 _LOCAL_DAYS = f"UNIX_DATE(CAST({{0}} AS DATE)) + ({_SECONDS_OF_DAY}) / 864e2".format("CAST({} AS TIMESTAMP_NTZ)")
 DAYS_SQL = f"{_ZONED} {_MICROS} / 864e8 ELSE {_LOCAL_DAYS} END"
@@ -48,11 +45,7 @@ class SparkDialect(Dialect):
 
     def split_literal(self, text: str) -> list[str]:
         """Spark replaces ``${name}`` by a setting, wherever it stands."""
-        first, *rest = text.split("${")
-        ends = [*("$" for _ in rest), ""]
-        return [
-            f"{'{' if i else ''}{part}{end}" for i, (part, end) in enumerate(zip([first, *rest], ends, strict=True))
-        ]
+        return re.split(r"(?<=\$)(?=\{)", text)
 
     def check_name(self, name: str) -> None:
         if _SETTING.search(name):
@@ -61,9 +54,8 @@ class SparkDialect(Dialect):
 
     def level(self, x: Expr, kind: str) -> Expr:
         """A time in UTC, not in the zone of the session."""
-        return (
-            exp.var(UTC_SQL.replace("{}", x.sql("spark"))) if kind.startswith("TIMESTAMP") else super().level(x, kind)
-        )
+        is_timestamp = kind.startswith("TIMESTAMP")
+        return exp.var(UTC_SQL.replace("{}", x.sql("spark"))) if is_timestamp else super().level(x, kind)
 
     def mean(self, x: Expr) -> Expr:
         return exp.Avg(this=x)
@@ -72,12 +64,8 @@ class SparkDialect(Dialect):
         return exp.VariancePop(this=x)
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
-        return exp.cast(
-            call_function(
-                "conv", call_function("left", x, number_literal(digits)), number_literal(16), number_literal(10)
-            ),
-            "INT",
-        )
+        text = call_function("left", x, number_literal(digits))
+        return exp.cast(call_function("conv", text, number_literal(16), number_literal(10)), "INT")
 
     def stack(self, values: Sequence[Expr]) -> Expr:
         each = [cell for i, value in enumerate(values) for cell in (number_literal(i), value)]

@@ -1,1 +1,0 @@
-"""scikit-learn's five naive Bayes classifiers: its parameters, attributes and results, from tallies."""

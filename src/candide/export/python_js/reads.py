@@ -1,0 +1,124 @@
+"""How values are read: a number, a code (-1 missing, the number of levels if unseen), scores or the tokens of a text.
+
+>>> READERS["grid"]({"edges": [27, 41]}, {"name": "age", "kind": "number"})("30")
+[1]
+>>> read = {"analyzer": "word", "lowercase": True, "ngrams": [1, 2], "stop_words": [], "bits": 0, "signed": False}
+>>> count_tokens(read, "Free, FREE prize")
+Counter({'free': 2, 'prize': 1, 'free free': 1, 'free prize': 1})
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from candide.export.python_js.numbers import cholesky, count_below, decode_numbers, interpolate, solve_lower, split_rows
+from candide.export.python_js.values import MISSING_LEVEL, find_level, read_number_value, read_text_value
+
+WORD, SPACES = re.compile(r"(?u)\b\w\w+\b"), re.compile(r"\s\s+")
+COUNT_TRANSFORMS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
+Reader = Callable[[Any], list[Any]]  # from a value to what a score takes
+
+
+def split_tokens(read: dict[str, Any], value: Any) -> list[str]:
+    """The tokens of a text or of a list of words: n-grams of words, of characters, or of characters within words."""
+    within = read["analyzer"] == "char_wb"
+    if isinstance(value, list | tuple):
+        units = [str(word) for word in value]
+    else:
+        text = value.lower() if read["lowercase"] else value
+        if read["analyzer"] == "char":
+            return join_runs(SPACES.sub(" ", text), read["ngrams"], "")
+        pattern = WORD if read.get("pattern") is None else re.compile(read["pattern"])
+        units = text.split() if within else pattern.findall(text)
+    if within:
+        return [token for word in units for token in join_runs(f" {word} ", read["ngrams"], "") or [f" {word} "]]
+    stop, longest = set(read["stop_words"]), read.get("max_token_length") or math.inf
+    return join_runs([word for word in units if word not in stop and len(word) <= longest], read["ngrams"], " ")
+
+
+def join_runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
+    lengths = range(ngrams[0], min(ngrams[1], len(units)) + 1)
+    return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+
+
+def count_tokens(read: dict[str, Any], value: Any) -> Counter:
+    """How often each token occurs in a text, by its key: the token or its hash bucket."""
+    tokens = split_tokens(read, value)
+    return Counter([hash_bucket(read, token) for token in tokens] if read["bits"] else tokens)
+
+
+def hash_bucket(read: dict[str, Any], token: str) -> str:
+    hashed = murmur(token.encode("utf-8", "surrogatepass"))
+    return f"{abs(hashed) % (1 << read['bits'])}{'-' if read['signed'] and hashed < 0 else ''}"
+
+
+def murmur(key: bytes) -> int:
+    """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number."""
+    full, h = 0xFFFFFFFF, 0
+    padded = key + bytes(-len(key) % 4)
+    for i in range(0, len(padded), 4):
+        k = int.from_bytes(padded[i : i + 4], "little") * 0xCC9E2D51 & full
+        h ^= (k << 15 | k >> 17) * 0x1B873593 & full
+        if i + 4 <= len(key):  # the last, incomplete word is not mixed
+            h = ((h << 13 | h >> 19) & full) * 5 + 0xE6546B64 & full
+    h ^= len(key)
+    h = (h ^ h >> 16) * 0x85EBCA6B & full
+    h = (h ^ h >> 13) * 0xC2B2AE35 & full
+    h ^= h >> 16
+    return h - (1 << 32) if h >> 31 else h
+
+
+def read_grid(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:
+    edges = decode_numbers(read["edges"])
+    return lambda value: [-1 if (x := read_number_value(column, value)) != x else count_below(edges, x)]
+
+
+def read_levels(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:
+    code, unseen = {place: i for i, place in enumerate(read["levels"])}, len(read["levels"])
+    code[MISSING_LEVEL] = -1
+    return lambda value: [code.get(find_level(column, value), unseen)]
+
+
+def read_score(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:
+    knots, scores = decode_numbers(read["values"]), shared[read["scores"]]
+    return lambda value: [0.0 if (x := read_number_value(column, value)) != x else interpolate(x, knots, scores)]
+
+
+def read_indicators(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:
+    each = list(zip(read["levels"], decode_numbers(read["yes"]), decode_numbers(read["no"]), strict=True))
+
+    def indicators(value: Any) -> list[Any]:
+        at = find_level(column, value)
+        return [0.0 if at == MISSING_LEVEL else yes if level == at else no for level, yes, no in each]
+
+    return indicators
+
+
+def read_tokens(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:
+    return lambda value: [None if (text := read_text_value(column, value)) is None else count_tokens(read, text)]
+
+
+READERS: dict[str, Callable[..., Reader]] = {
+    "number": lambda read, column, shared: lambda value: [read_number_value(column, value)],
+    "grid": read_grid,
+    "levels": read_levels,
+    "score": read_score,
+    "indicators": read_indicators,
+    "tokens": read_tokens,
+}
+
+
+def prototype_similarity(read: dict[str, Any]) -> Callable[[list[float]], list[float]]:
+    """Decorrelated similarities to the prototypes."""
+    held = decode_numbers(read["rows"])
+    prototypes, scale = split_rows(held, len(held) // read["n"]), math.sqrt(read["n"])
+    factor = -0.5 / read["length_scale"] ** 2
+
+    def similarity(a: list[float], b: list[float]) -> float:
+        return math.exp(factor * math.dist(a, b) ** 2)
+
+    lower = [[*(similarity(a, b) for b in prototypes[:i]), 1.0 + read["ridge"]] for i, a in enumerate(prototypes)]
+    root = cholesky(lower)
+    return lambda row: [z * scale for z in solve_lower(root, [similarity(each, row) for each in prototypes])]

@@ -1,1 +1,0 @@
-"""Text in the weighted model: the options of a text column and the weights of its tokens."""
