@@ -9,6 +9,7 @@ its own for levels. The dialects are in :mod:`candide.engines.sql.dialects`.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
@@ -78,14 +79,6 @@ def as_double(x: Expr) -> Expr:
     return exp.Cast(this=x, to=_DOUBLE)
 
 
-def days_from_seconds(x: Expr) -> Expr:
-    return exp.Div(this=x, expression=exp.Literal.number("86400e0"))
-
-
-def days_from_micros(x: Expr) -> Expr:
-    return exp.Div(this=x, expression=exp.Literal.number("86400e6"))
-
-
 class Dialect:
     """What most databases share; ``name`` is the one sqlglot uses."""
 
@@ -94,6 +87,14 @@ class Dialect:
     # Counting
     has_grouping_sets = False  # whether grouping rows in several ways by one query is fast
     can_stack = False  # whether a row can be split into several, which are then grouped in one way
+    sum_function = "SUM"  # of the values present, as exact as the database can
+    mean_function = ""  # if it is accurate far from zero
+    variance_function = ""  # with divisor n, if it is accurate far from zero
+    histogram_function = ""  # a mapping from value to count
+    nan_function = "isnan"  # empty where there is no NaN
+    log_gamma_function = ""  # without it Stirling's series
+    hash_function = ""  # of integers; without it a quadratic congruential generator
+    grouping_function = "GROUPING"  # which columns a row of grouping sets is not grouped by, the highest bit first
 
     # Types and values
     double_type = "DOUBLE"
@@ -114,6 +115,7 @@ class Dialect:
     # Dates and times
     utc_template = "{}"  # a time that may have a zone
     days_template = ""  # of a date or a time, since 1970
+    counted_days: Mapping[str, str] = MappingProxyType({})  # the same by type, "" for any other, where counting differs
     clock_template = ""  # days of a text that is a time of day or a duration, NULL of another
     day_template = "CAST({} AS DATE)"
     moment_template = "CAST({} AS TIMESTAMP)"
@@ -238,13 +240,20 @@ class Dialect:
 
     def days(self, x: Expr, kind: str) -> Expr:
         """A date or time of type ``kind`` as days since 1970, a time of day or a duration as days."""
-        raise NotImplementedError(f"{self.name or 'this dialect'} has no days of {kind}")
+        template = self.counted_days.get(kind) or self.counted_days.get("") or self.days_template
+        if not template:
+            raise NotImplementedError(f"{self.name or 'this dialect'} has no days of {kind}")
+        return exp.var(template.replace("{}", x.sql(self.name)))
 
     # Functions
 
+    def call_if_present(self, function: str, x: Expr) -> Expr | None:
+        """A function of a value; None where the database lacks it."""
+        return call_function(function, x) if function else None
+
     def is_nan(self, x: Expr) -> Expr | None:
         """Whether a double is NaN; None where there is no NaN."""
-        return call_function("isnan", x)
+        return self.call_if_present(self.nan_function, x)
 
     def log(self, x: Expr) -> Expr:
         """The natural logarithm of a number > 0."""
@@ -260,6 +269,8 @@ class Dialect:
 
     def log_gamma(self, x: Expr) -> Expr:
         """log Gamma(x) of a double > 0: Stirling's series at x + 11, less the logarithms of x, ..., x + 10."""
+        if self.log_gamma_function:
+            return call_function(self.log_gamma_function, x)
         x = exp.Paren(this=x)
         z = exp.Paren(this=x + self.literal(_STIRLING_FROM))
         series: Expr = self.literal(0.0)
@@ -271,7 +282,9 @@ class Dialect:
         return exp.Paren(this=out)
 
     def hash(self, x: Expr) -> Expr:
-        """A pseudo-random integer >= 0 from an integer >= 0, by a quadratic congruential generator."""
+        """A pseudo-random integer >= 0 from an integer >= 0."""
+        if self.hash_function:
+            return call_function(self.hash_function, x)
         x = exp.Paren(this=x)
         left = exp.Paren(this=x % number_literal(46337))  # a prime whose square fits into 32 bits
         return (left * left * number_literal(69069) + x * number_literal(1103515245)) % number_literal(2**31)
@@ -293,31 +306,15 @@ class Dialect:
         """The index of a text in ``levels``, their number for an unseen level, -1 for null."""
         return None
 
-    # Aggregates
-
     def exact_sum(self, x: Expr) -> Expr:
-        """The sum of the values present, as exact as the database can."""
-        return exp.Sum(this=x)
-
-    def mean(self, x: Expr) -> Expr | None:
-        """The mean, if it is accurate far from zero."""
-        return None
-
-    def variance(self, x: Expr) -> Expr | None:
-        """The variance with divisor n, if it is accurate far from zero."""
-        return None
-
-    def histogram(self, x: Expr) -> Expr | None:
-        """A mapping from value to count."""
-        return None
+        return call_function(self.sum_function, x)
 
     def stack(self, values: Sequence[Expr]) -> Expr:
         """Split a row into one for each of several values of one type, with its index ``which`` and value ``level``."""
         raise NotImplementedError(f"{self.name or 'this dialect'} cannot stack values")
 
     def grouping(self, *names: Expr) -> Expr:
-        """Which columns a row of grouping sets is not grouped by: a bit for each, the highest for the first."""
-        return call_function("GROUPING", *names)
+        return call_function(self.grouping_function, *names)
 
 
 @dataclass(frozen=True)

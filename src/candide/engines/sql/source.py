@@ -149,7 +149,7 @@ def _run_count_query(rows: LabelledSource, prepared: PreparedSource) -> CountRes
     columns = [column for _, group in part_columns for column in group]
     many = prepared.many_level_columns
     levels = [column for column in columns if column.is_counted_by_level]
-    separate = [c for c in levels if rows.weight is not None or c.name in many or dialect.histogram(c.x) is None]
+    separate = [c for c in levels if rows.weight is not None or c.name in many or not dialect.histogram_function]
     aliases = {column.alias for column in separate}
     level_queries = list(_group_level_columns(separate, dialect))
     source.passes += len(level_queries)

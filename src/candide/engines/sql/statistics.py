@@ -12,7 +12,7 @@ from sqlglot import exp
 from candide.data.blocks import Floats
 from candide.data.labels import Labels
 from candide.data.table import EncodedColumn
-from candide.engines.sql.dialect import Dialect, Expr, SourceColumn, number_literal
+from candide.engines.sql.dialect import Dialect, Expr, SourceColumn, call_function, number_literal
 from candide.errors import InputError
 from candide.model.plan import PlanPart
 from candide.tally import LevelTally, Moments, Sums, Tally, TallySpec
@@ -45,7 +45,8 @@ class MomentStatistic(Statistic):
         for column in columns:
             x, at = _tallied_value(column, part.spec), column.alias
             out[f"{at}_n"] = column.present_weight(x)
-            mean, variance = dialect.mean(x), dialect.variance(x)
+            mean = dialect.call_if_present(dialect.mean_function, x)
+            variance = dialect.call_if_present(dialect.variance_function, x)
             if column.weight is None and not column.has_centered_sums and mean is not None and variance is not None:
                 out |= {f"{at}_mean": mean, f"{at}_variance": variance}
             else:
@@ -120,7 +121,7 @@ class LevelStatistic(Statistic):
     """A mapping from level to weight, by the database's histogram or from a separate query."""
 
     def select_expressions(self, part: PlanPart, columns: Sequence[SourceColumn], dialect: Dialect) -> dict[str, Expr]:
-        return {levels_key(column): dialect.histogram(column.x) for column in columns}
+        return {levels_key(column): call_function(dialect.histogram_function, column.x) for column in columns}
 
     def build_tally(self, part: PlanPart, columns: Sequence[SourceColumn], answers: Answers) -> LevelTally:
         out = LevelTally.empty(len(answers[levels_key(columns[0])]), part.spec)

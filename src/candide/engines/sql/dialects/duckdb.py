@@ -1,5 +1,7 @@
 """DuckDB, which has compensated sums, histograms and the codes of enumerations."""
 
+from types import MappingProxyType
+
 from sqlglot import exp
 
 from candide.data.labels import Labels
@@ -12,7 +14,6 @@ from candide.engines.sql.dialect import (
     Dialect,
     Expr,
     call_function,
-    days_from_seconds,
     is_null,
     number_literal,
     string_literal,
@@ -61,24 +62,13 @@ class DuckDBDialect(Dialect):
         "WHEN {} IS NOT NULL THEN ERROR('column ' || {name} || ': cannot read ' || TYPEOF({}) || ' as a number') END"
     )
     has_grouping_sets = True
-
-    def exact_sum(self, x: Expr) -> Expr:
-        return call_function("fsum", x)  # compensated
-
-    def mean(self, x: Expr) -> Expr:
-        return call_function("favg", x)  # plain avg loses digits at mean 1e8
-
-    def variance(self, x: Expr) -> Expr:
-        return exp.VariancePop(this=x)
-
-    def log_gamma(self, x: Expr) -> Expr:
-        return call_function("lgamma", x)
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        return days_from_seconds(call_function("epoch", exp.cast(x, "TIMESTAMPTZ") if kind == _NANOSECOND_TYPE else x))
-
-    def hash(self, x: Expr) -> Expr:
-        return call_function("hash", x)
+    sum_function = "fsum"  # compensated
+    mean_function = "favg"  # plain avg loses digits at mean 1e8
+    variance_function = "VAR_POP"
+    histogram_function = "histogram"
+    log_gamma_function = "lgamma"
+    hash_function = "hash"
+    counted_days = MappingProxyType({_NANOSECOND_TYPE: "EPOCH(CAST({} AS TIMESTAMPTZ)) / 86400e0"})
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
         prefix = exp.Concat(expressions=[string_literal("0x"), call_function("left", x, number_literal(digits))])
@@ -93,9 +83,6 @@ class DuckDBDialect(Dialect):
         if kind == "JSON":
             return call_function("json_extract_string", x, string_literal("$"))
         return x if kind == "INTERVAL" else super().level(x, kind)
-
-    def histogram(self, x: Expr) -> Expr:
-        return call_function("histogram", x)
 
     def level_code(self, x: Expr, levels: Labels) -> Expr:
         """By a cast to an enumeration, which looks up each level of a dictionary column once."""

@@ -3,6 +3,8 @@
 BigQuery, ClickHouse, MySQL, Snowflake, SQLite, Trino (and Amazon Athena, which is built on it) and SQL Server.
 """
 
+from types import MappingProxyType
+
 from sqlglot import exp
 
 from candide.engines.sql.dialect import (
@@ -12,8 +14,6 @@ from candide.engines.sql.dialect import (
     Expr,
     as_double,
     call_function,
-    days_from_micros,
-    days_from_seconds,
     number_literal,
     string_literal,
 )
@@ -28,18 +28,14 @@ class BigQueryDialect(Dialect):
     log1p_template = ACCURATE_LOG1P
     table_template = "(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}"
     number_template = "SAFE_CAST({} AS FLOAT64)"
-
-    def is_nan(self, x: Expr) -> Expr:
-        return call_function("is_nan", x)
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        if kind == "DATE":
-            return self.double(call_function("unix_date", x))
-        if kind == "TIME":
-            micros = call_function("time_diff", x, exp.cast(string_literal("00:00:00"), "TIME"), exp.var("microsecond"))
-        else:
-            micros = call_function("unix_micros", exp.Cast(this=x, to=exp.DataType.build("TIMESTAMPTZ")))
-        return days_from_micros(self.double(micros))
+    nan_function = "is_nan"
+    counted_days = MappingProxyType(
+        {
+            "DATE": "CAST(unix_date({}) AS FLOAT64)",
+            "TIME": "CAST(time_diff({}, CAST('00:00:00' AS TIME), microsecond) AS FLOAT64) / 86400e6",
+            "": "CAST(unix_micros(CAST({} AS TIMESTAMP)) AS FLOAT64) / 86400e6",
+        }
+    )
 
 
 class ClickHouseDialect(Dialect):
@@ -53,21 +49,15 @@ class ClickHouseDialect(Dialect):
     match_template = "match({}, {pattern})"
     log1p_template = "log1p({})"
     has_grouping_sets = True
-
-    def exact_sum(self, x: Expr) -> Expr:
-        return call_function("sumKahan", x)
-
-    def is_nan(self, x: Expr) -> Expr:
-        return call_function("isNaN", x)
-
-    def log_gamma(self, x: Expr) -> Expr:
-        return call_function("lgamma", x)
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        if kind == "DATE":
-            return self.double(call_function("toInt32", call_function("toDate32", x)))
-        micros = call_function("toUnixTimestamp64Micro", call_function("toDateTime64", x, number_literal(6)))
-        return days_from_micros(self.double(micros))
+    sum_function = "sumKahan"
+    nan_function = "isNaN"
+    log_gamma_function = "lgamma"
+    counted_days = MappingProxyType(
+        {
+            "DATE": "CAST(toInt32(toDate32({})) AS Nullable(Float64))",
+            "": "CAST(toUnixTimestamp64Micro(toDateTime64({}, 6)) AS Nullable(Float64)) / 86400e6",
+        }
+    )
 
 
 class MySQLDialect(Dialect):
@@ -80,13 +70,10 @@ class MySQLDialect(Dialect):
     concat_template = "CONCAT({}, {})"
     match_template = "REGEXP_LIKE({}, {pattern})"
     number_template = f"CASE WHEN {{}} REGEXP {NUMBER_PATTERN} THEN CAST({{}} AS DOUBLE) END"
-
-    def is_nan(self, x: Expr) -> None:
-        return None
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        start = string_literal("1970-01-01 00:00:00")
-        return days_from_micros(self.double(call_function("timestampdiff", exp.var("MICROSECOND"), start, x)))
+    nan_function = ""
+    counted_days = MappingProxyType(
+        {"": "CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', {}) AS DOUBLE) / 86400e6"}
+    )
 
 
 class SnowflakeDialect(Dialect):
@@ -97,17 +84,16 @@ class SnowflakeDialect(Dialect):
     match_template = "REGEXP_LIKE({}, {pattern})"
     log1p_template = ACCURATE_LOG1P
     has_grouping_sets = True
+    counted_days = MappingProxyType(
+        {
+            "TIME": "CAST(DATEDIFF(microsecond, CAST('00:00:00' AS TIME), {}) AS DOUBLE) / 86400e6",
+            "": "CAST(DATE_PART(epoch_microsecond, {}) AS DOUBLE) / 86400e6",
+        }
+    )
 
     def is_nan(self, x: Expr) -> Expr:
         """NaN equals itself here."""
         return exp.EQ(this=x, expression=as_double(string_literal("NaN")))
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        if kind == "TIME":
-            micros = call_function("datediff", exp.var("microsecond"), exp.cast(string_literal("00:00:00"), "TIME"), x)
-        else:
-            micros = call_function("date_part", exp.var("epoch_microsecond"), x)
-        return days_from_micros(self.double(micros))
 
 
 # What follows the days in "1 day, 02:30:05.25": hours, minutes and seconds with their sign
@@ -147,12 +133,8 @@ class SQLiteDialect(Dialect):
     booleans = ("0", "1")
     like_template = "{} GLOB {pattern}"
     number_template = "CASE WHEN CAST({} AS NUMERIC) = {} THEN CAST({} AS REAL) END"  # a text is a number as a whole
-
-    def is_nan(self, x: Expr) -> None:
-        return None
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        return exp.Sub(this=call_function("julianday", x), expression=self.literal(2440587.5))
+    nan_function = ""
+    counted_days = MappingProxyType({"": "JULIANDAY({}) - 2440587.5e0"})
 
 
 class TrinoDialect(Dialect):
@@ -161,17 +143,17 @@ class TrinoDialect(Dialect):
     match_template = "REGEXP_LIKE({}, {pattern})"
     number_template = "TRY_CAST({} AS DOUBLE)"
     has_grouping_sets = True
-
-    def is_nan(self, x: Expr) -> Expr:
-        return call_function("is_nan", x)
+    nan_function = "is_nan"
+    counted_days = MappingProxyType(
+        {
+            "DATE": "CAST(DATE_DIFF('day', CAST('1970-01-01' AS DATE), {}) AS DOUBLE)",
+            "ZONE": "CAST(TO_UNIXTIME({}) AS DOUBLE) / 86400e0",
+            "": "CAST(TO_UNIXTIME(WITH_TIMEZONE({}, 'UTC')) AS DOUBLE) / 86400e0",  # not the time zone of the session
+        }
+    )
 
     def days(self, x: Expr, kind: str) -> Expr:
-        if kind == "DATE":
-            start = exp.cast(string_literal("1970-01-01"), "DATE")
-            return self.double(call_function("date_diff", string_literal("day"), start, x))
-        if "ZONE" not in kind:  # not in the time zone of the session
-            x = call_function("with_timezone", x, string_literal("UTC"))
-        return days_from_seconds(call_function("to_unixtime", x))
+        return super().days(x, "ZONE" if "ZONE" in kind else kind)
 
 
 class TSQLDialect(Dialect):
@@ -193,9 +175,14 @@ class TSQLDialect(Dialect):
     like_template = "{} LIKE {pattern}"
     number_template = "TRY_CAST({} AS FLOAT(53))"
     has_grouping_sets = True
-
-    def is_nan(self, x: Expr) -> None:
-        return None
+    nan_function = ""
+    grouping_function = "GROUPING_ID"
+    counted_days = MappingProxyType(
+        {
+            "TIME": "CAST(DATEDIFF_BIG(MICROSECOND, '00:00:00', {}) AS FLOAT) / 86400e6",
+            "": "CAST(DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) AS FLOAT) / 86400e6",
+        }
+    )
 
     def text(self, x: Expr) -> Expr:
         return exp.cast(x, "NVARCHAR(MAX)", dialect="tsql")
@@ -205,10 +192,3 @@ class TSQLDialect(Dialect):
         collated = exp.Collate(this=exp.Paren(this=x), expression=exp.var("Latin1_General_100_BIN2_UTF8"))
         md5 = exp.MD5(this=exp.cast(collated, "VARCHAR(8000)", dialect="tsql"))
         return exp.Lower(this=call_function("CONVERT", exp.var("VARCHAR(32)"), md5, number_literal(2)))
-
-    def grouping(self, *names: Expr) -> Expr:
-        return call_function("GROUPING_ID", *names)
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        start = string_literal("00:00:00" if kind == "TIME" else "1970-01-01")
-        return days_from_micros(self.double(call_function("DATEDIFF_BIG", exp.var("MICROSECOND"), start, x)))

@@ -1,6 +1,7 @@
 """PostgreSQL: variance by the updating sums of Youngs and Cramer (1971); NaN equals itself, and 1.5 is a decimal."""
 
 import sys
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -15,7 +16,6 @@ from candide.engines.sql.dialect import (
     Expr,
     as_double,
     call_function,
-    days_from_seconds,
     number_literal,
 )
 
@@ -88,21 +88,15 @@ class PostgresDialect(Dialect):
         + f"ELSE {number_template} END"
     )
     has_grouping_sets = True
+    mean_function = "AVG"
+    variance_function = "VAR_POP"
+    counted_days = MappingProxyType({"": "CAST(DATE_PART('epoch', {}) AS DOUBLE PRECISION) / 86400e0"})
 
     def literal(self, value: float) -> Expr:
         return as_double(exp.Literal.string(repr(float(value))))
 
-    def mean(self, x: Expr) -> Expr:
-        return exp.Avg(this=x)
-
-    def variance(self, x: Expr) -> Expr:
-        return exp.VariancePop(this=x)
-
     def is_nan(self, x: Expr) -> Expr:
         return exp.EQ(this=x, expression=self.literal(float("nan")))
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        return days_from_seconds(self.double(call_function("date_part", exp.Literal.string("epoch"), x)))
 
     def md5(self, x: Expr) -> Expr:
         """Of UTF-8, whatever the encoding of the database."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -42,6 +43,9 @@ class SparkDialect(Dialect):
         f"'^[{NUMBER_BLANKS}]+|[{NUMBER_BLANKS}]+$', ''), '(?<=[0-9])_(?=[0-9])', '') AS DOUBLE))"
     )
     can_stack = True
+    mean_function = "AVG"
+    variance_function = "VAR_POP"
+    counted_days = MappingProxyType({"DATE": "CAST(UNIX_DATE({}) AS DOUBLE)"})
 
     def split_literal(self, text: str) -> list[str]:
         """Spark replaces ``${name}`` by a setting, wherever it stands."""
@@ -57,12 +61,6 @@ class SparkDialect(Dialect):
         is_timestamp = kind.startswith("TIMESTAMP")
         return exp.var(UTC_SQL.replace("{}", x.sql("spark"))) if is_timestamp else super().level(x, kind)
 
-    def mean(self, x: Expr) -> Expr:
-        return exp.Avg(this=x)
-
-    def variance(self, x: Expr) -> Expr:
-        return exp.VariancePop(this=x)
-
     def hex_value(self, x: Expr, digits: int) -> Expr:
         text = call_function("left", x, number_literal(digits))
         return exp.cast(call_function("conv", text, number_literal(16), number_literal(10)), "INT")
@@ -73,8 +71,3 @@ class SparkDialect(Dialect):
             this=call_function("stack", number_literal(len(values)), *each),
             expressions=[exp.to_identifier("which"), exp.to_identifier("level")],
         )
-
-    def days(self, x: Expr, kind: str) -> Expr:
-        if kind == "DATE":
-            return self.double(call_function("unix_date", x))
-        return exp.var(DAYS_SQL.replace("{}", x.sql("spark")))
