@@ -30,7 +30,6 @@ Watch = Callable[[Any, str], AbstractContextManager]
 
 
 def no_progress(source: Any, what: str) -> AbstractContextManager:
-    """Show nothing."""
     return nullcontext()
 
 
@@ -116,7 +115,6 @@ class Source(Protocol):
         return self, span
 
     def start_progress(self) -> None:
-        """Count the rows that are read from now on."""
         self.rows_read, self.passes = 0, 1
 
     def progress(self) -> float:
@@ -124,7 +122,6 @@ class Source(Protocol):
         return min(1.0, self.rows_read / (self.n_rows * self.passes)) if self.n_rows else -1.0
 
     def close(self) -> None:
-        """Release resources."""
         return
 
     def __enter__(self) -> Self:
@@ -149,7 +146,6 @@ class LabelledSource:
 
     @property
     def extra_columns(self) -> list[str]:
-        """The columns that are read besides those of a plan."""
         return [self.target, *([self.weight] if self.weight else [])]
 
 
@@ -259,7 +255,6 @@ class Engine(Protocol):
 def check_columns(
     source: Source, *, target: str | None = None, weight: str | None = None, drop: Sequence[str] = ()
 ) -> None:
-    """Refuse names of columns that the source does not have."""
     for what, name in [("target", target), *(("column to drop", name) for name in drop), ("weight", weight)]:
         if name is not None and name not in source.columns:
             others = [column for column in source.columns if name == target or column != target]

@@ -63,7 +63,6 @@ def split_rows(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def iterate_columns(plan: Plan) -> Iterator[tuple[PlanPart, int]]:
-    """Every column of every part, in order."""
     return ((part, j) for part in plan.parts for j in range(len(part.columns)))
 
 
@@ -74,7 +73,6 @@ def number_columns(plan: Plan, text_formats: Collection[str] = ()) -> list[str]:
 
 
 def make_blocks(plan: Plan, batch: Any) -> list[Block]:
-    """The rows of a batch as the model takes them, one block a part."""
     columns = iter(zip(batch.schema.names, batch.columns, strict=True))
 
     def read() -> Any:
@@ -115,7 +113,6 @@ def read_batches(
 
 
 def slice_rows(batches: Any, start: int, n: int) -> Iterator[Any]:
-    """``n`` rows from ``start`` on."""
     for batch in batches:
         part = batch.slice(min(start, batch.num_rows), n)
         start, n = max(0, start - batch.num_rows), n - part.num_rows
@@ -169,7 +166,6 @@ def check_temporal(source: "Source", temporal: Mapping[Any, str], text_formats: 
 
 
 def parse_row_weights(name: str, column: Any) -> Floats:
-    """Row weights of an Arrow column: numbers >= 0."""
     import pyarrow as pa
 
     try:

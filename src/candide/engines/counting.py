@@ -165,7 +165,6 @@ def reading_record(source: Source, prepared: PreparedSource, reading: ReadOption
 
 
 def count_source(rows: LabelledSource, prepared: PreparedSource) -> CountResult:
-    """The counts of each fold (of all rows without folds)."""
     source, plan = rows.source, prepared.plan
     parts = source.engine.countable_parts(plan, rows)
     queried, rest = select_parts(plan, parts), select_parts(plan, [part for part in plan.parts if part not in parts])
@@ -219,7 +218,6 @@ def _value_scale(part: PlanPart, head: Table) -> NDArray[np.float64]:
 
 
 def _replace_columns(counts: ModelCounts, exact: ModelCounts, places: list[tuple[int, list[int]]]) -> ModelCounts:
-    """Counts with columns of parts replaced by exact ones."""
     classes = np.array([counts.labels.index[label] for label in exact.labels.values], np.intp)
     tallies: list[Any] = list(counts.tallies)
     for (i, columns), tally in zip(places, exact.tallies, strict=True):
@@ -230,7 +228,6 @@ def _replace_columns(counts: ModelCounts, exact: ModelCounts, places: list[tuple
 
 
 def select_parts(plan: Plan, parts: list[PlanPart]) -> Plan:
-    """The plan of these parts."""
     used = {name for part in parts for name in part.columns}
     return Plan(tuple(name for name in plan.columns if name in used), tuple(parts))
 
@@ -318,7 +315,6 @@ class _CountsSum:
 
 
 def _parse_text_levels(fold_counts: list[ModelCounts], text_columns: list[str]) -> list[ModelCounts]:
-    """Parse levels that were counted as text, in all folds in the same way."""
     plan = reduce(lambda a, b: a.union(b)[0], (counts.plan for counts in fold_counts))
     parsed = [
         [parse_levels(list(e.labels.values)) if isinstance(e, LevelEncoding) else {} for e in part.encodings]
@@ -338,7 +334,6 @@ def _parse_text_levels(fold_counts: list[ModelCounts], text_columns: list[str]) 
 
 
 def _parse_encoding(encoding: Any, parsed: dict[Any, Any]) -> tuple[Any, CodeMapping]:
-    """An encoding with its levels parsed, and their new codes."""
     if not parsed:
         return encoding, CodeMapping(np.arange(encoding.n_levels), encoding.n_levels)
     values = [parsed[level] for level in encoding.labels.values]
@@ -359,5 +354,4 @@ def check_classes(counts: ModelCounts, target: str) -> ModelCounts:
 
 
 def unlabelled_notes(target: str, counted: CountResult) -> list[Note]:
-    """A note on rows without a label."""
     return left_out_notes(counted.n_unlabelled, f"no value of {target!r}", target)

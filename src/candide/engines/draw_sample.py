@@ -12,6 +12,8 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from candide.data.arrow_columns import arrow_indices, arrow_numbers
 from candide.data.blocks import Codes, Floats
@@ -34,7 +36,6 @@ _ADDED = ["order", "identity", "count", "weight"]  # columns of distinct rows; e
 def draw_sample(
     labelled: LabelledSource, prepared: PreparedSource, *, rows: int = LIMITS.rows, seed: int = 0
 ) -> Sample:
-    """Draw rows that have a label and a weight."""
     return _draw(labelled, prepared, rows, seed).limit_rows(rows, seed)
 
 
@@ -180,8 +181,6 @@ class DistinctDrawing:
         self, part: DistinctPart, batch: Any, first: int, weight: Floats, hashes: Hashes, identity: Hashes
     ) -> DistinctPart:
         """A part with the weighted rows of another batch, which are numbered from ``first``."""
-        import pyarrow as pa
-
         order, bound = sampling_order(hashes, identity, self.seed), part.bound
         rows = np.flatnonzero((order <= bound) & (weight > 0))
         if len(rows) > 2 * self.max_rows:  # most of them would be dropped again
@@ -204,9 +203,6 @@ class DistinctDrawing:
         return self.merge([both]) if is_full and part.table is not None else both
 
     def merge(self, parts: Sequence[DistinctPart]) -> DistinctPart:
-        """The distinct rows of parts together, no more than the limits allow."""
-        import pyarrow as pa
-
         tables, bound = [part.table for part in parts if part.table is not None], min(part.bound for part in parts)
         if not tables:
             return DistinctPart()
@@ -231,9 +227,6 @@ class DistinctDrawing:
         """How many of the rows the limits allow, in this order."""
         if not self.texts or not len(rows):
             return self.max_rows
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         size = np.zeros(table.num_rows, np.int64)  # in bytes
         for column in (table[name] for name in self.texts):
             text = column.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else column
@@ -264,15 +257,11 @@ class DistinctDrawing:
 
 def _arrow_array(numbers: Any) -> Any:
     """Numbers as an Arrow array, by their buffer: the conversion of pyarrow imports pandas."""
-    import pyarrow as pa
-
     numbers = np.ascontiguousarray(numbers)
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _numbers_or_arrow(column: Any) -> Any:
-    import pyarrow as pa
-
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     return arrow_numbers(column) if is_number else column
 
@@ -311,8 +300,6 @@ class SourceSampler:
     min_class_rows: int = 0  # rows of each class, where it has as many
 
     def __call__(self, batches: Iterable[Any], first: int) -> SamplePart:
-        import pyarrow as pa
-
         max_rows, seed, max_bytes = self.distinct.max_rows, self.distinct.seed, self.distinct.max_text_bytes
         tables, start, n_available, n_extra, bound = list[Any](), first, 0, 0, _ALL
         n_rows, distinct = 0, DistinctPart()
@@ -351,8 +338,6 @@ class SourceSampler:
 
     def _smallest_hashes(self, tables: list[Any]) -> Any:
         """The rows with the smallest hashes of all, and of each class, as many as the limits allow."""
-        import pyarrow as pa
-
         if not tables:
             return None
         whole = pa.concat_tables(tables)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from candide.data.notes import Note, issue_warnings
 from candide.engines.base import Source, Watch, no_progress, open_source
@@ -80,8 +81,6 @@ def predict_table(
 def _collect_scored(source: Source, schema: Any, batches: Iterator[Any], out: str | os.PathLike | None) -> Any:
     """The scored table as a file, with the number of rows returned, or in Arrow."""
     if out is None:
-        import pyarrow as pa
-
         return pa.Table.from_batches(batches, schema)
     if source.encoding is not None:
         text = f"{out} is written in UTF-8; {source.name} is in {source.encoding}"
@@ -110,7 +109,6 @@ class _IntervalModels:
         return cls(posterior_draws.draw_models(fitted), level)
 
     def interval_columns(self, fitted: FittedModel, batch: Any) -> list[Any]:
-        """The lower and the upper end for each class, of every row."""
         from candide.model.posterior_draws import probability_intervals
 
         blocks = (make_blocks(fitted.plan, b) for b in split_batches([batch], len(fitted.labels) * len(self.models)))
@@ -136,8 +134,6 @@ class TableScorer:
         interval_models: _IntervalModels | None = None,
     ) -> "TableScorer":
         """``types`` are the Arrow types of the columns to keep."""
-        import pyarrow as pa
-
         labels = fitted.labels
         ends = [] if interval_models is None else [f"p_{v}_{end}" for v in labels.values for end in ("low", "high")]
         names = [*keep, "prediction", *(f"p_{v}" for v in labels.values), *ends, "log_density"]
@@ -149,9 +145,6 @@ class TableScorer:
         return cls(fitted, keep, pa.schema(list(zip(names, types, strict=True))), interval_models)
 
     def __call__(self, batch: Any, unseen_values: UnseenValues | None = None) -> Any:
-        """``unseen_values`` collects unseen values."""
-        import pyarrow as pa
-
         fitted, n, k = self.fitted, batch.num_rows, len(self.fitted.labels)
         unseen_values = UnseenValues(fitted.plan) if unseen_values is None else unseen_values
         rule, values = fitted.decision_rule, pa.array(fitted.labels.array.tolist())
@@ -181,7 +174,6 @@ def _copy_batches(schema: Any, batches: Iterator[Any], path: Path, options: str)
     After an error DuckDB gets no more rows and ends as usual: by itself it would not end where the disk is full.
     """
     import duckdb
-    import pyarrow as pa
 
     from candide.engines.sql.dialect import quote_text
 
@@ -237,7 +229,6 @@ def _open_pipe(path: Path, errors: list[BaseException]) -> Iterator[str]:
 
 def _write_parquet(schema: Any, batches: Iterator[Any], path: Path) -> int:
     """Write all batches in their types, some of which DuckDB does not know."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     for field in schema:
@@ -285,7 +276,6 @@ def is_scored_file(path: str) -> bool:
 
 
 def _is_scored_row(columns: list[str], row: Sequence[Any]) -> bool:
-    """Whether a row holds a prediction, probabilities and a log-density."""
     prediction, *values, density = row
     p = dict(zip(columns, map(float, values), strict=True))
     ends = {f"{name}{end}" for name in p for end in ("_low", "_high")}  # of intervals
@@ -302,7 +292,6 @@ def _is_scored_row(columns: list[str], row: Sequence[Any]) -> bool:
 
 @contextmanager
 def _open_table(path: str) -> Iterator[tuple[list[str], Iterable[Sequence[Any]]]]:
-    """The names of the columns of a table, and its first rows."""
     ending = Path(path).suffix
     if ending in (".parquet", ".pq"):
         import pyarrow.parquet as pq

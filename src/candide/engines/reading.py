@@ -11,8 +11,6 @@ from candide.model.settings import setting
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a source is read."""
-
     na: str | tuple[str, ...] = setting(
         (), "Text, or a number, that means a missing value (repeatable).", metavar="TEXT", repeated=True
     )
@@ -46,7 +44,6 @@ class ReadOptions:
 
     @property
     def na_values(self) -> tuple[str, ...]:
-        """The texts that mean a missing value."""
         return tuple(map(str, self.na if isinstance(self.na, list | tuple) else (self.na,)))
 
 

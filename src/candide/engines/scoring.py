@@ -108,7 +108,6 @@ class SkippedRows:
         self.unknown_labels.update(truth.unknown_labels)
 
     def merge(self, other: "SkippedRows") -> None:
-        """Add the skipped rows of a later piece."""
         self.n_rows += other.n_rows
         self.n_missing += other.n_missing
         self.n_unknown += other.n_unknown
@@ -121,7 +120,6 @@ class SkippedRows:
         issue_warnings(self.notes(target), stacklevel + 1)
 
     def notes(self, target: str) -> list[Note]:
-        """Notes on skipped rows and unseen values."""
         labels, classes = sorted(map(str, self.unknown_labels)), list(map(str, self.labels.values))
         near = [f"{close!r} for {name!r}" for name in labels[:3] for close in get_close_matches(name, classes, 1)]
         hint = f"did you mean {', '.join(near)}?" if near else ""

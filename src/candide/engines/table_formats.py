@@ -31,7 +31,6 @@ class ColumnTextFormats:
     notes: list[Note] = field(default_factory=list, compare=False)
 
     def parse_table(self, table: Table) -> Table:
-        """The same rows with numbers, dates and times in the place of text."""
         return to_typed_table(table, self.text_formats, self.dates, self.times) if self.text_formats else table
 
     def model_record(
@@ -175,7 +174,6 @@ def _undeclared_columns(table: Table) -> list[Name]:
 
 
 def text_columns(table: Table) -> list[Name]:
-    """The columns whose first values are text that may be numbers or dates."""
     out = []
     for name in _undeclared_columns(table):
         head = table.head(name, _N_FIRST_VALUES)

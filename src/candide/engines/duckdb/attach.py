@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from candide.data.arrow_columns import (
     as_arrow,
@@ -46,7 +47,6 @@ _QUERY = re.compile(r"\s*(\(|--|/\*|select\b|with\b|from\b|values\b)", re.IGNORE
 
 
 def connect(reading: ReadOptions) -> Any:
-    """Open a connection of DuckDB."""
     con = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     with suppress(duckdb.InvalidInputException):  # a notebook without ipywidgets has no progress bar
         con.execute("SET enable_progress_bar = false")  # the command line has its own
@@ -82,7 +82,6 @@ class AttachedData:
     resources: list[Any] = field(default_factory=list)
 
     def attach(self, data: Any, reading: ReadOptions) -> None:
-        """Create the view."""
         if isinstance(data, duckdb.DuckDBPyRelation):
             self.relation, self.name, self.is_query = data, "the relation", True
         elif isinstance(data, str) and _QUERY.match(data) and not os.path.exists(data):
@@ -98,13 +97,11 @@ class AttachedData:
         self.con.execute(f"CREATE OR REPLACE TEMP VIEW {self.view} AS SELECT * FROM {reader}")
 
     def temporary_file(self, kind: str) -> str:
-        """A file that is removed with the source."""
         self.resources.append(path := Path(temporary_file(f".{kind}")))
         return str(path)
 
     @cached_property
     def _temporary_folder(self) -> Path:
-        """A folder that is removed with the source."""
         self.resources.append(folder := Path(temporary_file(is_folder=True)))
         return folder
 
@@ -189,7 +186,6 @@ class AttachedData:
         return path
 
     def _text_files(self, path: str, reading: ReadOptions) -> tuple[str, ...]:
-        """The files of a path, in UTF-8."""
         converted = convert_to_utf8(list_files(path), reading, self.name, lambda: self._temporary_folder)
         self.text_files, self.encoding = converted.files, converted.encoding
         self.notes += converted.notes
@@ -221,7 +217,6 @@ class AttachedData:
 
     def _parquet_durations(self, path: str) -> dict[str, str]:
         """The durations of a Parquet file, which are whole numbers of a unit in its Arrow schema."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         first = list_files(path)[0]
@@ -230,8 +225,6 @@ class AttachedData:
         return {name: _DURATION_SQL[unit].format(quote_identifier(name)) for name, unit in units.items()}
 
     def _attach_frame(self, data: Any) -> None:
-        import pyarrow as pa
-
         if isinstance(data, pa.RecordBatchReader):
             data = data.read_all()  # a reader can be read once only
         elif is_record_list(data):

@@ -133,8 +133,6 @@ def _is_utf8(line: bytes) -> bool:
 
 
 class LineNumbers:
-    """How many lines there are, and the numbers of the first."""
-
     def __init__(self, lines: Iterable[int] = ()):
         self.n, self.first = 0, list[int]()
         for line in lines:
@@ -205,7 +203,6 @@ def _canonical_encoding(name: str) -> str:
 
 
 def matching_files(file: str) -> list[str]:
-    """The files of a path, or of a glob."""
     return sorted(glob.glob(file, recursive=True)) if glob.has_magic(file) else [file]
 
 
@@ -226,7 +223,6 @@ def _is_unreadable(path: str) -> bool:
 
 
 def open_bytes(path: str) -> IO[bytes]:
-    """The bytes of a file, unpacked."""
     suffix = _file_suffix(path)
     if suffix in _ARROW_COMPRESSION:
         import pyarrow as pa

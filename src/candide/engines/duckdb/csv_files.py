@@ -313,7 +313,6 @@ def duplicate_name_notes(written_names: Sequence[str], names: Sequence[str]) -> 
 
 
 def _preamble_notes(lines: list[bytes]) -> list[Note]:
-    """A note on lines above the header, if anything is written in them."""
     texts = [line.decode("utf-8-sig", "replace").strip() for line in lines]
     if not (texts := [text for text in texts if text.strip(",;\t ")]):
         return []

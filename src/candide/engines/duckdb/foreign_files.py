@@ -197,7 +197,6 @@ def _parse_value(attribute: _Attribute, value: str | None, where: str, line: int
 
 
 def _sparse_pairs(text: str) -> Iterator[tuple[int, str | None]]:
-    """The places and values of a sparse row."""
     at = 0
     while at < len(text) and (place := _SPARSE_PLACE.match(text, at)):
         value = _FIELD.match(text, place.end())

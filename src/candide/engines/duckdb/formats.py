@@ -68,7 +68,6 @@ _BATCH_CHARACTERS, _BATCH_FILES = 1 << 23, 1 << 12  # characters and files read 
 
 
 def refuse_address(path: str) -> None:
-    """Refuse an address: only files are read."""
     scheme, mark, rest = path.partition("://")
     if not mark or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]+", scheme):
         return
@@ -142,7 +141,6 @@ def list_files(path: str) -> tuple[str, ...]:
 
 
 def detect_folder_format(path: str) -> str:
-    """The one format of the files in a folder."""
     endings = sorted({file_suffix(name) for name in list_files(path)})
     kinds = {FORMATS[ending] for ending in endings}
     single = sorted({file_suffix(str(p)) for p in Path(path).rglob("*")} & SINGLE_FILE_FORMATS.keys())
@@ -322,7 +320,6 @@ _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Turn errors of DuckDB into errors of this package."""
     try:
         yield
     except (duckdb.Error, RuntimeError, OSError) as error:
@@ -335,7 +332,6 @@ def translate_errors(name: str) -> Iterator[None]:
 
 
 def _make_error(name: str, text: str) -> InputError:
-    """The error by its place, what was expected there, and the remedy."""
     if match := _STREAM.search(text):
         return InputError(match[1])
     match = _LINE.search(text)

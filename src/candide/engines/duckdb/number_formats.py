@@ -88,7 +88,6 @@ class FormatOptions:
 
 
 def is_string(table: Any, name: str) -> bool:
-    """Whether a column of an Arrow table has a plain type of text."""
     return str(table.schema.field(name).type) in ("string", "large_string")
 
 
@@ -99,7 +98,6 @@ def all_match(column: Any, pattern: str) -> bool:
 
 
 def has_match(values: Any, pattern: str) -> bool:
-    """Whether a value matches."""
     return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
 
 

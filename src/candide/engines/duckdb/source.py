@@ -88,7 +88,6 @@ class DuckDBSource(SqlSource):
         return self._run(lambda: self._query(sql).fetchall())
 
     def fetch_arrow(self, sql: str) -> Any:
-        """Run a query and fetch its result as one Arrow table."""
         return self._run(lambda: self._query(sql).to_arrow_table())
 
     def stream_rows(self, sql: str) -> Iterator[tuple]:
@@ -311,8 +310,6 @@ class DuckDBSource(SqlSource):
 
 
 class DuckDB(SqlEngine):
-    """Counts moments, sums and levels by itself."""
-
     name = "duckdb"
 
     def open(self, data: Any, reading: ReadOptions | None = None) -> DuckDBSource:

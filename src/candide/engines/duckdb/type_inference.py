@@ -149,7 +149,6 @@ def infer_number_types(
 
 
 def missing_marker_notes(columns: Mapping[str, Any], text_formats: Mapping[str, TextFormat]) -> list[Note]:
-    """Notes on missing-value markers among numbers."""
     notes = []
     for name, text_format in text_formats.items():
         if text_format.missing:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from candide import formatting
 from candide.data.text_formats import parse_plain_numbers
 from candide.engines.sql.dialect import quote_identifier, quote_text, quote_tuple
@@ -148,7 +150,6 @@ class PostgresColumn:
 
 
 def read_columns(schema: Any, missing: Sequence[str] = ()) -> Iterator[PostgresColumn]:
-    """How each column of a schema of the driver is read."""
     for field in schema:
         metadata = field.metadata or {}
         kind, typmod = metadata.get(b"POSTGRESQL:type", b""), metadata.get(b"POSTGRESQL:typmod", b"-1")
@@ -170,9 +171,6 @@ def make_column(name: str, type: str, typmod: str = "-1") -> PostgresColumn:
 
 
 def _make_decimal_column(name: str, digits: int, scale: int) -> PostgresColumn:
-    """A number with a fixed number of digits, which is passed on as such."""
-    import pyarrow as pa
-
     x = quote_identifier(name)
     if scale == 0 and digits <= _MAX_INTEGER_DIGITS:
         return PostgresColumn(name, f"CAST(NULLIF({x}, 'NaN') AS bigint)", "BIGINT")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
+import pyarrow as pa
+
 from candide.engines.batches import Scan, run_interruptible
 from candide.engines.reading import is_address
 from candide.errors import InputError, MissingLibraryError, SourceError
@@ -42,7 +44,6 @@ _LOST_CONNECTION = re.compile(
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
     """Turn the driver's errors into ours: its own, and those of a stream that ends too early."""
-    import pyarrow as pa
     from adbc_driver_manager import Error
 
     try:
@@ -102,7 +103,6 @@ class Session:
             self.execute(f"SET LOCAL {setting} = off")
 
     def execute(self, sql: str) -> None:
-        """Run a statement without a result."""
         self._with_cursor(lambda cursor: cursor.execute(sql))
 
     def fetch_rows(self, sql: str) -> list[tuple]:
@@ -111,7 +111,6 @@ class Session:
         return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
     def schema(self, sql: str) -> Any:
-        """The Arrow schema of the result of a query."""
         return self._with_cursor(lambda cursor: cursor.adbc_execute_schema(sql))
 
     def scan(self, sql: str, size: int) -> Scan:
@@ -153,7 +152,6 @@ class Session:
             raise
 
     def interrupt(self) -> None:
-        """Cancel the running query."""
         self.con.adbc_cancel()
 
     def _close_cursor(self) -> None:

@@ -9,6 +9,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.equal_rows import hash_row_numbers
@@ -112,8 +113,6 @@ class PostgresSource(SqlSource):
         return self.session.scan(self._query(sql), size).batches
 
     def head(self, n: int) -> Any:
-        import pyarrow as pa
-
         scan = self.slice_rows(0, n)._scan(list(self.columns), max(n, 1))
         return pa.Table.from_batches(scan.batches, scan.schema)
 
@@ -150,7 +149,6 @@ class PostgresSource(SqlSource):
         return [(self._reads[name].original_name, self._reads[name].original_type) for name in names]
 
     def slice_rows(self, start: int, n: int) -> Self:
-        """The same source, limited to n rows."""
         out = copy(self)
         out._span = (start, n)
         return out
@@ -176,15 +174,12 @@ class PostgresSource(SqlSource):
 
     @property
     def is_local(self) -> bool:
-        """Whether the rows have been written to a file."""
         return self._file is not None
 
     def materialise(self) -> None:
         """Write the rows of a view or a query to a temporary file, once."""
         if self.relation.is_table or self._file is not None:
             return
-        import pyarrow as pa
-
         self._file = temporary_file(".arrow")
         scan, self._rows = self.session.scan(self._query(f"SELECT * FROM {self.view}"), _BATCH_ROWS), 0
         with pa.ipc.new_file(self._file, scan.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as out:
@@ -196,8 +191,6 @@ class PostgresSource(SqlSource):
         """The fold of each row, in order: assigned by a hash of the primary key if there is one, so that it does not
         depend on where a row is stored, else by the row number.
         """
-        import pyarrow as pa
-
         if folds.rows is not None:
             return pa.array(folds.rows.fold)
         if folds not in self._row_folds:
@@ -215,7 +208,6 @@ class PostgresSource(SqlSource):
         return self._row_folds[folds]
 
     def _scan_keys(self, folds: Folds) -> Scan:
-        """The label of each row, and a hash of its key."""
         by = folds.key_column or folds.label_column or next(iter(self.columns))
         if not self.relation.key:
             return self._scan([by], _BATCH_ROWS)
@@ -237,9 +229,6 @@ class PostgresSource(SqlSource):
 
 
 def _read_file(path: str, columns: Sequence[str], size: int, span: tuple[int, int] | None) -> Scan:
-    """Columns of a file that was written, in batches."""
-    import pyarrow as pa
-
     with pa.ipc.open_file(path) as file:
         schema = file.schema
     options = pa.ipc.IpcReadOptions(included_fields=sorted(schema.names.index(name) for name in columns))
@@ -253,8 +242,6 @@ def _read_file(path: str, columns: Sequence[str], size: int, span: tuple[int, in
 
 
 class Postgres(SqlEngine):
-    """Counts moments, sums and levels on the server."""
-
     name = "postgres"
     max_levels = 31  # GROUPING takes no more columns
 

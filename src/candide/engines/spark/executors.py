@@ -105,7 +105,6 @@ def make_stratified_folds(column: str, n: int, seed: int, class_counts: Sequence
 
 
 def _fold_of_places(place: NDArray, n: int, seed: int, name: str) -> NDArray:
-    """The fold of the rows at places among those of their class."""
     if not len(place):
         return place
     salt = int.from_bytes(name.encode()[:6], "big")  # so that small classes do not all begin with the same fold
@@ -124,7 +123,6 @@ class BatchLayout:
     fold_assignment: FoldAssignment | None = None
 
     def lay_out(self, part: int, batches: Iterable[Any]) -> Iterator[Any]:
-        """The batches of a partition in the layout of every engine."""
         source = Partition(self.columns, append_folds(batches, part, self.columns, self.fold_assignment))
         return read_batches(source, self.plan, self.keep, folds=self.folds).batches
 
@@ -150,7 +148,6 @@ class Partition(Source):
 def append_folds(
     batches: Iterable[Any], part: int, columns: Sequence[str], fold_assignment: FoldAssignment | None
 ) -> Iterable[Any]:
-    """Batches with the fold of each row at their end, where there are folds."""
     if fold_assignment is None:
         return batches
     fold, by = fold_assignment.fold_function(part), columns.index(fold_assignment.column)
@@ -159,8 +156,6 @@ def append_folds(
 
 @dataclass(frozen=True)
 class ClassCounting:
-    """The work of counting the rows of each class in each partition."""
-
     def __call__(self, batches: Iterable[Any], first: int) -> dict[int, ClassRowCounts]:
         counts = Counter[str]()
         for batch in batches:
@@ -214,7 +209,6 @@ def make_sum_mapper(work: Work, group: int) -> BatchMapper:
 
 
 def make_score_mapper(reads: BatchLayout, scored: BatchScorer) -> BatchMapper:
-    """The batches of a scored table."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         part, rows = partition_number(), (batch for batch in batches if batch.num_rows)
@@ -225,7 +219,6 @@ def make_score_mapper(reads: BatchLayout, scored: BatchScorer) -> BatchMapper:
 
 
 def make_send_mapper(columns: Sequence[str], fold_assignment: FoldAssignment | None) -> BatchMapper:
-    """The batches themselves, with the fold of each row."""
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in append_folds(batches, part := partition_number(), columns, fold_assignment):
@@ -247,7 +240,6 @@ def partition_number() -> int:
 
 
 def _sum_rows(work: Work, rows: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """The sum of results; an error is passed on."""
     first = rows[0]["part"]
     for row in rows:
         if row["error"] is not None:

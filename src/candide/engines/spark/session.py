@@ -43,7 +43,6 @@ _PYTHON_REMEDY = "set PYSPARK_PYTHON to a Python that has it, on every executor,
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Turn Spark's errors into ours."""
     try:
         yield
     except CandideError:
@@ -140,7 +139,6 @@ def start_session(address: str, master: str | None) -> tuple[Any, bool]:
 
 
 def _check_master(address: str, master: str) -> None:
-    """Raise an error where no master answers."""
     for server in master.removeprefix(SCHEME).split(","):
         host, _, port = server.rpartition(":")
         try:

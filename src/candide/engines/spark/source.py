@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 from uuid import uuid4
 
+import pyarrow as pa
+
 from candide.data.notes import Note
 from candide.data.text_formats import parse_plain_numbers
 from candide.engines.base import BatchScorer, Folds, LabelledSource, Source, Work
@@ -102,8 +104,6 @@ class SparkSource(SqlSource):
         return head, unread_text(head, names, "double", "`")
 
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Iterator[Any]:
-        import pyarrow as pa
-
         assignment = None if folds is None else self._assign_folds(folds)
         read = self._columns_to_read(columns, assignment)
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
@@ -153,7 +153,6 @@ class SparkSource(SqlSource):
     # Work on executors
 
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
-        """The result of work on all rows, on the executors."""
         assignment = None if folds is None else self._assign_folds(folds)
         read = self._columns_to_read([*map(str, plan.columns), *keep], assignment)
         reads = BatchLayout(tuple(read), plan, tuple(keep), folds, assignment)
@@ -249,7 +248,6 @@ class SparkSource(SqlSource):
 
     @contextmanager
     def _session_settings(self, **settings: object) -> Iterator[None]:
-        """Change settings of the session temporarily."""
         conf = self.frame.sparkSession.conf
         before = {name: conf.get(name) for name in settings}
         try:
@@ -262,7 +260,6 @@ class SparkSource(SqlSource):
 
 
 def _arrow_type(field: Any) -> Any:
-    """The Arrow type in which a column comes."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     return to_arrow_type(field.dataType, timezone="UTC")
@@ -279,7 +276,6 @@ def _check_types(frame: Any) -> None:
 
 
 def _mask_missing(frame: Any, missing: Sequence[str]) -> Any:
-    """A data frame with nulls for missing-value markers."""
     if missing:
         frame = frame.replace(list(missing), None)
     numbers = parse_plain_numbers(missing)

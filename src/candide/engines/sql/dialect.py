@@ -48,12 +48,10 @@ def quote_text(value: str) -> str:
 
 
 def quote_texts(values: Iterable[str]) -> str:
-    """A list of text values."""
     return f"[{', '.join(map(quote_text, values))}]"
 
 
 def quote_tuple(values: Iterable[str]) -> str:
-    """Text values for IN."""
     return f"({', '.join(map(quote_text, values))})"
 
 
@@ -63,7 +61,6 @@ def call_function(name: str, *arguments: Expr) -> Expr:
 
 
 def number_literal(value: object) -> Expr:
-    """A number in a query, an integer or a decimal."""
     return exp.Literal.number(repr(value))
 
 
@@ -197,7 +194,6 @@ class Dialect:
         )
 
     def list_item(self, place: str, values: Sequence[str], kind: str) -> str:
-        """The element of a list of constants of a type."""
         return self.list_template.format(values=",".join(values).replace("NULL", "null"), type=kind, place=place)
 
     # Values of counting queries
@@ -256,7 +252,6 @@ class Dialect:
         return self.call_if_present(self.nan_function, x)
 
     def log(self, x: Expr) -> Expr:
-        """The natural logarithm of a number > 0."""
         return exp.Ln(this=x)
 
     def exp(self, x: Expr) -> Expr:
@@ -342,7 +337,6 @@ class SourceColumn:
 
     @property
     def place(self) -> int:
-        """The number of the column among those of a query."""
         return int(self.alias.removeprefix("f"))
 
     @property
@@ -382,13 +376,11 @@ class SourceColumn:
         return self.is_level or self.grid is not None
 
     def weighted_sum(self, value: Expr) -> Expr:
-        """The (weighted) sum of a value."""
         if self.weight is not None:
             value = exp.Mul(this=exp.column(self.weight), expression=exp.Paren(this=value))
         return self.dialect.exact_sum(value)
 
     def present_weight(self, value: Expr) -> Expr:
-        """The weight of the rows where a value is present."""
         if self.weight is None:
             return exp.Count(this=value, big_int=True)
         present = exp.If(this=exp.Not(this=is_null(value)), true=exp.column(self.weight))

@@ -131,7 +131,6 @@ def parse_result(text: str, delimiter: str | None = None, decimal: str | None = 
 
 
 def _find_header(lines: Any, delimiter: str | None) -> tuple[int, list[str], str]:
-    """The line number of the header, its names, and the separator."""
     lacking = list(HEADER)
     for at, line in enumerate(islice(iter(lines.readline, ""), _MAX_LINES_BEFORE_HEADER), 1):
         separator = delimiter or max(",;\t|", key=line.count)
@@ -245,7 +244,6 @@ def build_counts(lines: Sequence[ResultLine], rows: LabelledSource, prepared: Pr
 def _number_answers(
     lines: Sequence[ResultLine], part_columns: Sequence[PartColumns], classes: Mapping[str, ResultLine]
 ) -> dict[str, list[Any]]:
-    """The answers of numeric columns in every class."""
     by_class = _index_lines(lines, [NUMBERS], lambda line: (line.place, line.label))
     out: dict[str, list[Any]] = {}
     for part, columns in part_columns:
@@ -300,7 +298,6 @@ def written_digits(lines: Sequence[ResultLine], near: Mapping[int, float]) -> in
 def _level_weights(
     lines: Sequence[ResultLine], column: SourceColumn, classes: Mapping[str, ResultLine], is_text: bool
 ) -> list[dict[Any, float]]:
-    """The weight of each level of a column in every class."""
     _index_lines(lines, (LEVEL, MISSING), lambda line: (line.what, line.label, line.what == LEVEL and line.level))
     weights: dict[str, dict[str, float]] = {label: {} for label in classes}
     total, weighted = dict.fromkeys(classes, 0.0), column.weight is not None

@@ -72,7 +72,6 @@ class SqlSource(Source, Protocol):
 
 
 def select_sql(source: SqlSource, expressions: Sequence[Expr], folds: Folds | None = None) -> str:
-    """A query for expressions of every row."""
     return project_expressions(source, expressions, folds).sql(source.dialect.name, copy=False)
 
 
@@ -111,7 +110,6 @@ def fold_sql_by_key(source: SqlSource, folds: Folds) -> exp.Select:
 
 
 def fold_column(folds: Folds | None) -> list[Expr]:
-    """The fold of a row, where rows are divided."""
     return [exp.alias_(exp.column(FOLD), "fold")] if folds else []
 
 
@@ -221,7 +219,6 @@ def project_rows(rows: LabelledSource, columns: Sequence[SourceColumn]) -> exp.S
 
 
 def weight_totals(weight: str | None, dialect: Dialect) -> dict[str, Expr]:
-    """The aggregates of the weights of a group."""
     if weight is None:
         return {"weight": exp.Count(this=exp.Star())}
     w = exp.column("w")
@@ -254,7 +251,6 @@ def _count_levels(
 
 
 def _count_by_grouping_sets(rows: LabelledSource, columns: Sequence[SourceColumn], weight: Expr) -> Iterator[LevelRow]:
-    """One grouping set for each column."""
     source: Any = rows.source
     names = [exp.column(column.alias) for column in columns]
     which = source.dialect.grouping(*names) if len(columns) > 1 else number_literal(0)
@@ -267,7 +263,6 @@ def _count_by_grouping_sets(rows: LabelledSource, columns: Sequence[SourceColumn
 
 
 def group_by_each(select: exp.Select, keys: Sequence[Expr], names: Sequence[Expr]) -> exp.Select:
-    """Group by the keys and one of the names at a time."""
     if len(names) == 1:
         return select.group_by(*keys, *names)
     sets = [exp.Tuple(expressions=[*(key.copy() for key in keys), name.copy()]) for name in names]
@@ -281,7 +276,6 @@ def grouping_masks(n: int) -> list[int]:
 
 
 def _count_by_stack(rows: LabelledSource, columns: Sequence[SourceColumn], weight: Expr) -> Iterator[LevelRow]:
-    """One row for each column, and rows grouped by column and level."""
     source: Any = rows.source
     stack = source.dialect.stack([exp.column(column.alias) for column in columns])
     values = exp.select("y", "fold", *(["w"] if rows.weight else []), stack)
@@ -306,7 +300,6 @@ def _find_better_middles(counted: CountResult, prepared: PreparedSource) -> dict
 def make_fold_counts(
     plan: Plan, part_columns: Sequence[PartColumns], keys: GroupKeys, answers: GroupAnswers, folds: int
 ) -> list[ModelCounts]:
-    """The counts of each fold, from the answers of every column in every group."""
     labels = Labels.from_values([label for label, _ in keys])
     code = np.array([labels.encode([label])[0] for label, _ in keys], np.intp)
     fold_of_group = np.array([fold for _, fold in keys])
@@ -333,7 +326,6 @@ def make_fold_counts(
 
 
 def check_weights(answers: GroupAnswers, weight: str | None) -> None:
-    """Reject weights that are missing, negative or not finite."""
     if weight is None:
         return
     invalid = [total for total in answers.get("weight", ()) if total is not None and not np.isfinite(total)]

@@ -134,12 +134,10 @@ class LevelStatistic(Statistic):
 
 
 def levels_key(column: SourceColumn) -> str:
-    """The key of the levels of a column among the answers."""
     return f"{column.alias}_levels"
 
 
 def seen_levels(column: SourceColumn, answers: Answers) -> Labels:
-    """The levels of a column in all groups."""
     return Labels.from_values([level for weights in answers[levels_key(column)] for level in (weights or ())])
 
 
@@ -147,7 +145,6 @@ _STATISTICS: dict[str, Statistic] = {"moments": MomentStatistic(), "sums": SumSt
 
 
 def get_statistic(part: PlanPart) -> Statistic:
-    """The statistic of a part's tally kind."""
     return ThresholdStatistic() if part.spec.threshold is not None else _STATISTICS[part.spec.kind]
 
 
@@ -160,7 +157,6 @@ def _tallied_value(column: SourceColumn, spec: TallySpec) -> Expr:
 
 
 def _minimum(part: PlanPart, column: SourceColumn) -> dict[str, Expr]:
-    """The smallest value, where the encoding has bounds."""
     return {f"{column.alias}_low": exp.Min(this=column.x)} if part.encodings[0].has_bounds else {}
 
 
