@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -254,11 +254,8 @@ def _count_batches(rows: LabelledSource, prepared: PreparedSource) -> CountResul
     return CountResult(_parse_text_levels(complete, prepared.text_level_columns), n_unlabelled)
 
 
-class FoldCounts(NamedTuple):
-    """The counts of each fold, None where it has no row, and the number of rows without a label."""
-
-    fold_counts: list[ModelCounts | None]
-    n_unlabelled: int
+# The counts of each fold, None where it has no row, and the number of rows without a label
+FoldCounts = tuple[list[ModelCounts | None], int]
 
 
 @dataclass(frozen=True)
@@ -280,7 +277,7 @@ class BatchCounter:
             for total, counts in zip(totals, fold_counts, strict=True):
                 if counts is not None:
                     total.add(counts)
-        return FoldCounts([total.total() if total.runs else None for total in totals], unlabelled)
+        return [total.total() if total.runs else None for total in totals], unlabelled
 
     def _count_batch(self, batch: Any) -> FoldCounts:
         out: list[ModelCounts | None] = []
@@ -295,7 +292,7 @@ class BatchCounter:
             w = parse_row_weights(self.weight, rows.column("k1")) if self.weight else None
             y = pa.chunked_array([rows.column("k0")])
             out.append(arrays.count_table(table, y, w, plan=self.plan.with_levels(table)))
-        return FoldCounts(out, batch.num_rows - labelled.num_rows)
+        return out, batch.num_rows - labelled.num_rows
 
 
 class _CountsSum:

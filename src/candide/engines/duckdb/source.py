@@ -16,17 +16,9 @@ from candide.data.table import LIMITS
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat
 from candide.engines.base import Folds, Source
 from candide.engines.batches import Scan, batch_size, iterate_columns, run_interruptible
-from candide.engines.duckdb import type_inference
+from candide.engines.duckdb import formats, type_inference
 from candide.engines.duckdb.attach import AttachedData, connect, estimate_lines
 from candide.engines.duckdb.csv_files import is_not_header, named_rows
-from candide.engines.duckdb.formats import (
-    IS_NUMBER,
-    castable_sql,
-    missing_sql,
-    replace_columns_sql,
-    translate_errors,
-    typed_table_sql,
-)
 from candide.engines.duckdb.number_formats import is_string
 from candide.engines.reading import ReadOptions
 from candide.engines.sql.dialect import Expr, SourceColumn, call_function, quote_identifier, quote_text
@@ -71,7 +63,7 @@ class DuckDBSource(SqlSource):
             self.categories = tuple(field.name for field in attached.schema or () if is_coded_number(field.type))
             self._describe()
             if attached.csv is None and (absent := self._missing_sql(self.columns)):  # of a CSV, as it is read
-                self._select_from(replace_columns_sql(self.view, absent, self._original_names(absent)))
+                self._select_from(formats.replace_columns_sql(self.view, absent, self._original_names(absent)))
         except BaseException:
             self.close()
             raise
@@ -122,7 +114,7 @@ class DuckDBSource(SqlSource):
         """The result of a query; a relation has its own connection, which older versions do not show."""
         relation = self.attached.relation
         con = self.con if relation is None else getattr(relation, "_con", None)
-        with translate_errors(self.name):
+        with formats.translate_errors(self.name):
             return call() if con is None else run_interruptible(con, call)
 
     def start_progress(self) -> None:
@@ -165,7 +157,7 @@ class DuckDBSource(SqlSource):
         if folds not in self._folds:
             self._folds[folds] = f"folds{len(self._folds)}"
             query = assign_folds(self, folds).sql(self.dialect.name)
-            with translate_errors(self.name):
+            with formats.translate_errors(self.name):
                 if folds.rows is not None:
                     self.con.register("folds_of_rows", pa.table({FOLD: folds.rows.fold}))
                     query = "SELECT * FROM folds_of_rows"
@@ -194,7 +186,7 @@ class DuckDBSource(SqlSource):
             head = self.head(n)
         binary = type_inference.find_binary_columns(head) if head.num_rows == n else []
         if csv is None:
-            names = [name for name in binary if name != target and IS_NUMBER.match(self.columns[name])]
+            names = [name for name in binary if name != target and formats.IS_NUMBER.match(self.columns[name])]
             if not self.attached.is_query:
                 find = type_inference.find_other_values
                 self.spread_values = self._run(lambda: find(self._query, self.view, names, n))
@@ -245,12 +237,12 @@ class DuckDBSource(SqlSource):
 
     def _reread_numbers(self, read: type_inference.InferredTypes) -> None:
         """Read text columns of a typed source as numbers; the text stays under a second name."""
-        table = typed_table_sql(self.view, read.types, read.text_formats, self._original_names(read.types))
-        self._select_from(replace_columns_sql(table, self._missing_sql(read.types)))
+        table = formats.typed_table_sql(self.view, read.types, read.text_formats, self._original_names(read.types))
+        self._select_from(formats.replace_columns_sql(table, self._missing_sql(read.types)))
         self.columns |= read.types
 
     def _missing_sql(self, types: Mapping[str, str]) -> dict[str, str]:
-        return missing_sql(types, self.reading.na_values, not self.is_untyped)
+        return formats.missing_sql(types, self.reading.na_values, not self.is_untyped)
 
     def _original_names(self, names: Iterable[str]) -> dict[str, str]:
         """Second names for columns that are about to be parsed, under which they stay as they are."""
@@ -272,21 +264,21 @@ class DuckDBSource(SqlSource):
         assert self.attached.csv is not None
         self.types |= types
         self.text_formats |= text_formats
-        with translate_errors(self.name):
+        with formats.translate_errors(self.name):
             table = self.attached.csv.select_sql(self.types, self.text_formats, originals)
-            self._create_view(replace_columns_sql(table, self._missing_sql(self.types)))
+            self._create_view(formats.replace_columns_sql(table, self._missing_sql(self.types)))
         self.columns |= types
 
     def _cast_columns(self, head: Any, types: Mapping[str, str], text_formats: _Formats) -> Any:
         """Text columns, cast to SQL types; what does not fit is missing."""
         self.con.register("head", head)
-        castable = {name: castable_sql(name, text_formats.get(name, PLAIN_FORMAT)) for name in types}
+        castable = {name: formats.castable_sql(name, text_formats.get(name, PLAIN_FORMAT)) for name in types}
         casts = (f"TRY_CAST({castable[name]} AS {kind}) AS {quote_identifier(name)}" for name, kind in types.items())
-        table = replace_columns_sql(f"(SELECT {', '.join(casts)} FROM head)", self._missing_sql(types))
+        table = formats.replace_columns_sql(f"(SELECT {', '.join(casts)} FROM head)", self._missing_sql(types))
         return self.con.sql(f"SELECT * FROM {table}").to_arrow_table()
 
     def _select_from(self, table: str) -> None:
-        with translate_errors(self.name):
+        with formats.translate_errors(self.name):
             if self.attached.relation is not None:
                 self.attached.relation = self._query(f"SELECT * FROM {table}")
             else:

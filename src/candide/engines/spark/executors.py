@@ -1,5 +1,6 @@
 """What runs on Spark executors: the array engine on the rows of one partition, in the Arrow batches from Spark.
 
+Spark calls ``work_on_rows``, ``add_results``, ``score_rows`` and ``send_rows`` with the batches of each partition.
 Results come back as bytes, and so do our own errors: they are not failures of the cluster, and are not tried again.
 
 Without a key, rows are assigned to folds as they come, class by class. The rows of a class in turn make rounds, one row
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,42 +31,41 @@ from candide.model.plan import Plan
 
 ROW_NUMBER_BITS = 40  # bits of the number of a row in its partition
 RESULT_SCHEMA = "part long, n long, data binary, error binary"
-BatchMapper = Callable[[Iterator[Any]], Iterator[Any]]  # what Spark calls with the batches of each partition
 ClassRowCounts = Mapping[str, int]  # how many rows of each class
 _MISSING_CLASS = ""  # no class has this representation
 
 
-class FoldAssignment(Protocol):
-    """How rows get their folds, by a column."""
-
-    column: str
-
-    def fold_function(self, part: int) -> Callable[[Any], Any]:
-        """The function from the values of a partition in that column, batch by batch in order, to their folds."""
-        ...
-
-
 @dataclass(frozen=True)
-class KeyFolds(FoldAssignment):
+class KeyFolds:
     column: str
     n: int
     seed: int
 
     def fold_function(self, part: int) -> Callable[[Any], Any]:
+        """The function from the values of a partition in the column, batch by batch in order, to their folds."""
         return lambda keys: pa.array(assign_folds_by_key(keys, self.n, self.seed, self.column))
 
 
 @dataclass(frozen=True)
-class StratifiedFolds(FoldAssignment):
-    """By the class, and by how many rows of it come before those of a partition."""
+class StratifiedFolds:
+    """Rows assigned in turn, by how many of each class every partition holds.
+
+    >>> parts = [pa.array(labels) for labels in (["a", "b", "a"], ["b"], ["a", "a", "a", "a"])]
+    >>> assignment = StratifiedFolds("y", 3, 0, [count_classes(labels) for labels in parts])
+    >>> folds = [assignment.fold_function(part)(labels).to_pylist() for part, labels in enumerate(parts)]
+    >>> sorted([folds[0][0], folds[0][2], *folds[2]])
+    [0, 0, 1, 1, 2, 2]
+    """
 
     column: str
     n: int
     seed: int
-    counts_before: Sequence[ClassRowCounts]  # of each partition
+    class_counts: Sequence[ClassRowCounts]  # of each partition
 
     def fold_function(self, part: int) -> Callable[[Any], Any]:
-        n_before = Counter(self.counts_before[part] if part < len(self.counts_before) else {})
+        n_before = Counter[str]()
+        for counts in self.class_counts[:part]:
+            n_before.update(counts)
 
         def folds(labels: Any) -> Any:
             classes = Labels.from_values(labels)
@@ -88,28 +88,15 @@ def count_classes(labels: Any) -> ClassRowCounts:
     return {**dict(zip(map(repr, classes.values), n.tolist(), strict=True)), _MISSING_CLASS: int((codes < 0).sum())}
 
 
-def make_stratified_folds(column: str, n: int, seed: int, class_counts: Sequence[ClassRowCounts]) -> StratifiedFolds:
-    """Rows assigned in turn, by how many of each class every partition holds.
-
-    >>> parts = [pa.array(labels) for labels in (["a", "b", "a"], ["b"], ["a", "a", "a", "a"])]
-    >>> assignment = make_stratified_folds("y", 3, 0, [count_classes(labels) for labels in parts])
-    >>> folds = [assignment.fold_function(part)(labels).to_pylist() for part, labels in enumerate(parts)]
-    >>> sorted([folds[0][0], folds[0][2], *folds[2]])
-    [0, 0, 1, 1, 2, 2]
-    """
-    before, total = [], Counter[str]()
-    for counts in class_counts:
-        before.append(dict(total))
-        total.update(counts)
-    return StratifiedFolds(column, n, seed, before)
-
-
 def _fold_of_places(place: NDArray, n: int, seed: int, name: str) -> NDArray:
     if not len(place):
         return place
     salt = int.from_bytes(name.encode()[:6], "big")  # so that small classes do not all begin with the same fold
     each = hash_row_numbers(((place // n)[:, None] * n + np.arange(n) + (salt << 16)).ravel(), seed).reshape(-1, n)
     return (each < np.take_along_axis(each, (place % n)[:, None], axis=1)).sum(axis=1)
+
+
+FoldAssignment = KeyFolds | StratifiedFolds
 
 
 @dataclass(frozen=True)
@@ -166,9 +153,9 @@ class ClassCounting:
         return {part: counts for each in parts for part, counts in each.items()}
 
 
-def run_work(reads: BatchLayout, work: Work, part: int, batches: Iterable[Any]) -> Any:
-    """The result of work on a partition, as a batch of one row; without data for a partition without rows."""
-    n = 0
+def work_on_rows(reads: BatchLayout, work: Work, batches: Iterable[Any]) -> Iterator[Any]:
+    """The result of work on a partition, one row of :data:`RESULT_SCHEMA`; without data where it has no rows."""
+    part, n = partition_number(), 0
 
     def count_rows() -> Iterator[Any]:
         nonlocal n
@@ -180,54 +167,34 @@ def run_work(reads: BatchLayout, work: Work, part: int, batches: Iterable[Any]) 
     rows = count_rows()
     head = next(rows, None)
     if head is None:
-        return _result_row(part, 0)
+        yield _result_row(part, 0)
+        return
     try:
         result = work(reads.lay_out(part, chain([head], rows)), part << ROW_NUMBER_BITS)
-        return _result_row(part, n, data=pickle.dumps(result, protocol=5))
+        yield _result_row(part, n, data=pickle.dumps(result, protocol=5))
     except CandideError as error:
-        return _result_row(part, n, error=pickle.dumps(error))
+        yield _result_row(part, n, error=pickle.dumps(error))
 
 
-def make_work_mapper(reads: BatchLayout, work: Work) -> BatchMapper:
-    """Work on each partition, one row of :data:`RESULT_SCHEMA` from each."""
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        yield run_work(reads, work, partition_number(), batches)
-
-    return run
-
-
-def make_sum_mapper(work: Work, group: int) -> BatchMapper:
+def add_results(work: Work, group: int, batches: Iterable[Any]) -> Iterator[Any]:
     """Add up the results of consecutive partitions, ``group`` at a time."""
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["part"])
-        for first in sorted({row["part"] // group for row in rows}):
-            yield from _sum_rows(work, [row for row in rows if row["part"] // group == first])
-
-    return run
+    rows = sorted((row for batch in batches for row in batch.to_pylist()), key=lambda row: row["part"])
+    for first in sorted({row["part"] // group for row in rows}):
+        yield from _sum_rows(work, [row for row in rows if row["part"] // group == first])
 
 
-def make_score_mapper(reads: BatchLayout, scored: BatchScorer) -> BatchMapper:
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        part, rows = partition_number(), (batch for batch in batches if batch.num_rows)
-        if (head := next(rows, None)) is not None:
-            yield from map(scored, reads.lay_out(part, chain([head], rows)))
-
-    return run
+def score_rows(reads: BatchLayout, scored: BatchScorer, batches: Iterable[Any]) -> Iterator[Any]:
+    part, rows = partition_number(), (batch for batch in batches if batch.num_rows)
+    if (head := next(rows, None)) is not None:
+        yield from map(scored, reads.lay_out(part, chain([head], rows)))
 
 
-def make_send_mapper(columns: Sequence[str], fold_assignment: FoldAssignment | None) -> BatchMapper:
-
-    def run(batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in append_folds(batches, part := partition_number(), columns, fold_assignment):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch)
-            yield _result_row(part, batch.num_rows, data=sink.getvalue().to_pybytes())
-
-    return run
+def send_rows(columns: Sequence[str], assignment: FoldAssignment | None, batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in append_folds(batches, part := partition_number(), columns, assignment):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        yield _result_row(part, batch.num_rows, data=sink.getvalue().to_pybytes())
 
 
 def partition_number() -> int:

@@ -9,7 +9,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -21,14 +21,7 @@ from candide.engines.base import BatchScorer, Folds, LabelledSource, Source, Wor
 from candide.engines.batches import BATCH_ROWS, batch_size
 from candide.engines.reading import ReadOptions
 from candide.engines.spark import executors
-from candide.engines.spark.executors import (
-    RESULT_SCHEMA,
-    BatchLayout,
-    ClassCounting,
-    FoldAssignment,
-    KeyFolds,
-    make_stratified_folds,
-)
+from candide.engines.spark.executors import RESULT_SCHEMA
 from candide.engines.spark.session import find_shuffle, has_clock, is_only_read, open_frame, translate_errors
 from candide.engines.sql.dialects.spark import SparkDialect
 from candide.engines.sql.source import SqlEngine, SqlSource
@@ -68,7 +61,7 @@ class SparkSource(SqlSource):
         _check_types(frame)
         self._at = {name: f"c{i}" for i, name in enumerate(names)}
         self.frame = _mask_missing(frame.toDF(*self._at.values()), reading.na_values)
-        self._fold_assignment: dict[Folds, FoldAssignment] = {}
+        self._fold_assignment: dict[Folds, executors.FoldAssignment] = {}
         self._view: str | None = None
 
     @classmethod
@@ -109,7 +102,7 @@ class SparkSource(SqlSource):
         chosen = list(range(len(columns))) + ([len(read)] if folds else [])
         names = [*columns, *(["fold"] if folds else [])]
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: BATCH_ROWS}):
-            sent = self._select(read).mapInArrow(executors.make_send_mapper(read, assignment), RESULT_SCHEMA)
+            sent = self._select(read).mapInArrow(partial(executors.send_rows, read, assignment), RESULT_SCHEMA)
             rows = sent.toLocalIterator(prefetchPartitions=True)
         while (row := self._next(rows)) is not None:
             [whole] = pa.ipc.open_stream(row.data)
@@ -155,9 +148,9 @@ class SparkSource(SqlSource):
     def gather(self, plan: Plan, keep: Sequence[str], work: Work[T], folds: Folds | None = None) -> T:
         assignment = None if folds is None else self._assign_folds(folds)
         read = self._columns_to_read([*map(str, plan.columns), *keep], assignment)
-        reads = BatchLayout(tuple(read), plan, tuple(keep), folds, assignment)
+        reads = executors.BatchLayout(tuple(read), plan, tuple(keep), folds, assignment)
         with translate_errors(self.name), self._session_settings(**{_BATCH_SETTING: batch_size(plan)}):
-            results = self._select(read).mapInArrow(executors.make_work_mapper(reads, work), RESULT_SCHEMA)
+            results = self._select(read).mapInArrow(partial(executors.work_on_rows, reads, work), RESULT_SCHEMA)
             rows = self._add_partitions(results, work).collect()
         rows.sort(key=lambda row: row.part)
         for row in rows:
@@ -180,8 +173,8 @@ class SparkSource(SqlSource):
         types = [field.dataType for field in fields]
         types += [from_arrow_type(field.type) for field in list(scored.schema)[len(keep) :]]
         schema = StructType([StructField(n, kind) for n, kind in zip(scored.schema.names, types, strict=True)])
-        reads = BatchLayout(tuple(read), plan, tuple(keep))
-        return self._select(read).mapInArrow(executors.make_score_mapper(reads, scored), schema)
+        reads = executors.BatchLayout(tuple(read), plan, tuple(keep))
+        return self._select(read).mapInArrow(partial(executors.score_rows, reads, scored), schema)
 
     def _add_partitions(self, results: Any, work: Work) -> Any:
         """Results of very many partitions, with consecutive ones added up on executors."""
@@ -191,7 +184,7 @@ class SparkSource(SqlSource):
 
         n = self.engine.add_group_size
         groups = results.repartition(-(-self._partitions // n), floor(results.part / n))
-        return groups.mapInArrow(executors.make_sum_mapper(work, n), RESULT_SCHEMA)
+        return groups.mapInArrow(partial(executors.add_results, work, n), RESULT_SCHEMA)
 
     @cached_property
     def _partitions(self) -> int:
@@ -227,18 +220,18 @@ class SparkSource(SqlSource):
     def has_order(self) -> bool:  # type: ignore[override]
         return find_shuffle(self._plan) is None
 
-    def _assign_folds(self, folds: Folds) -> FoldAssignment:
+    def _assign_folds(self, folds: Folds) -> executors.FoldAssignment:
         """How rows are divided into folds: without a key, by a pass over their labels."""
         if folds.key_column is not None:
-            return KeyFolds(folds.key_column, folds.n, folds.seed)
+            return executors.KeyFolds(folds.key_column, folds.n, folds.seed)
         if folds not in self._fold_assignment:
             by = folds.label_column or next(iter(self.columns))
-            class_counts = self.gather(Plan((), ()), [by], ClassCounting())
+            class_counts = self.gather(Plan((), ()), [by], executors.ClassCounting())
             counts = [class_counts.get(part, {}) for part in range(max(class_counts) + 1)]
-            self._fold_assignment[folds] = make_stratified_folds(by, folds.n, folds.seed, counts)
+            self._fold_assignment[folds] = executors.StratifiedFolds(by, folds.n, folds.seed, counts)
         return self._fold_assignment[folds]
 
-    def _columns_to_read(self, names: Sequence[str], assignment: FoldAssignment | None) -> list[str]:
+    def _columns_to_read(self, names: Sequence[str], assignment: executors.FoldAssignment | None) -> list[str]:
         """The columns to read, with the one that folds are assigned by; at least one."""
         by = [] if assignment is None else [assignment.column]
         return [name for name in dict.fromkeys([*names, *by]) if name in self.columns] or [next(iter(self.columns))]

@@ -9,7 +9,6 @@ its own for levels. The dialects are in :mod:`candide.engines.sql.dialects`.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
@@ -112,7 +111,7 @@ class Dialect:
     # Dates and times
     utc_template = "{}"  # a time that may have a zone
     days_template = ""  # of a date or a time, since 1970
-    counted_days: Mapping[str, str] = MappingProxyType({})  # the same by type, "" for any other, where counting differs
+    counted_days: Mapping[str, str] = {}  # the same by type, "" for any other, where counting differs
     clock_template = ""  # days of a text that is a time of day or a duration, NULL of another
     day_template = "CAST({} AS DATE)"
     moment_template = "CAST({} AS TIMESTAMP)"

@@ -52,7 +52,6 @@ class SqlSource(Source, Protocol):
 
     def fetch_rows(self, sql: str) -> list[tuple]:
         """Run a query and fetch its rows."""
-        ...
 
     def stream_rows(self, sql: str) -> Iterable[tuple]:
         """The rows of a query that may be many."""

@@ -26,11 +26,9 @@ class Statistic(Protocol):
 
     def select_expressions(self, part: PlanPart, columns: Sequence[SourceColumn], dialect: Dialect) -> dict[str, Expr]:
         """What to select of each group, by a key of its own."""
-        ...
 
     def build_tally(self, part: PlanPart, columns: Sequence[SourceColumn], answers: Answers) -> Tally:
         """The tally, a row a group."""
-        ...
 
     def distant_means(self, tally: Any, j: int, middle: float) -> Floats | None:
         """The mean of a column in each group, where the middle lies so far from it that digits were lost."""

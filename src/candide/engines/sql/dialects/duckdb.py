@@ -1,6 +1,6 @@
 """DuckDB, which has compensated sums, histograms and the codes of enumerations."""
 
-from types import MappingProxyType
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -68,7 +68,7 @@ class DuckDBDialect(Dialect):
     histogram_function = "histogram"
     log_gamma_function = "lgamma"
     hash_function = "hash"
-    counted_days = MappingProxyType({_NANOSECOND_TYPE: "EPOCH(CAST({} AS TIMESTAMPTZ)) / 86400e0"})
+    counted_days: Mapping[str, str] = {_NANOSECOND_TYPE: "EPOCH(CAST({} AS TIMESTAMPTZ)) / 86400e0"}
 
     def hex_value(self, x: Expr, digits: int) -> Expr:
         prefix = exp.Concat(expressions=[string_literal("0x"), call_function("left", x, number_literal(digits))])

@@ -3,7 +3,7 @@
 BigQuery, ClickHouse, MySQL, Snowflake, SQLite, Trino (and Amazon Athena, which is built on it) and SQL Server.
 """
 
-from types import MappingProxyType
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -29,13 +29,11 @@ class BigQueryDialect(Dialect):
     table_template = "(SELECT * FROM UNNEST([STRUCT({first}){rest}])) AS {name}"
     number_template = "SAFE_CAST({} AS FLOAT64)"
     nan_function = "is_nan"
-    counted_days = MappingProxyType(
-        {
-            "DATE": "CAST(unix_date({}) AS FLOAT64)",
-            "TIME": "CAST(time_diff({}, CAST('00:00:00' AS TIME), microsecond) AS FLOAT64) / 86400e6",
-            "": "CAST(unix_micros(CAST({} AS TIMESTAMP)) AS FLOAT64) / 86400e6",
-        }
-    )
+    counted_days: Mapping[str, str] = {
+        "DATE": "CAST(unix_date({}) AS FLOAT64)",
+        "TIME": "CAST(time_diff({}, CAST('00:00:00' AS TIME), microsecond) AS FLOAT64) / 86400e6",
+        "": "CAST(unix_micros(CAST({} AS TIMESTAMP)) AS FLOAT64) / 86400e6",
+    }
 
 
 class ClickHouseDialect(Dialect):
@@ -52,12 +50,10 @@ class ClickHouseDialect(Dialect):
     sum_function = "sumKahan"
     nan_function = "isNaN"
     log_gamma_function = "lgamma"
-    counted_days = MappingProxyType(
-        {
-            "DATE": "CAST(toInt32(toDate32({})) AS Nullable(Float64))",
-            "": "CAST(toUnixTimestamp64Micro(toDateTime64({}, 6)) AS Nullable(Float64)) / 86400e6",
-        }
-    )
+    counted_days: Mapping[str, str] = {
+        "DATE": "CAST(toInt32(toDate32({})) AS Nullable(Float64))",
+        "": "CAST(toUnixTimestamp64Micro(toDateTime64({}, 6)) AS Nullable(Float64)) / 86400e6",
+    }
 
 
 class MySQLDialect(Dialect):
@@ -71,9 +67,9 @@ class MySQLDialect(Dialect):
     match_template = "REGEXP_LIKE({}, {pattern})"
     number_template = f"CASE WHEN {{}} REGEXP {NUMBER_PATTERN} THEN CAST({{}} AS DOUBLE) END"
     nan_function = ""
-    counted_days = MappingProxyType(
-        {"": "CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', {}) AS DOUBLE) / 86400e6"}
-    )
+    counted_days: Mapping[str, str] = {
+        "": "CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', {}) AS DOUBLE) / 86400e6"
+    }
 
 
 class SnowflakeDialect(Dialect):
@@ -84,12 +80,10 @@ class SnowflakeDialect(Dialect):
     match_template = "REGEXP_LIKE({}, {pattern})"
     log1p_template = ACCURATE_LOG1P
     has_grouping_sets = True
-    counted_days = MappingProxyType(
-        {
-            "TIME": "CAST(DATEDIFF(microsecond, CAST('00:00:00' AS TIME), {}) AS DOUBLE) / 86400e6",
-            "": "CAST(DATE_PART(epoch_microsecond, {}) AS DOUBLE) / 86400e6",
-        }
-    )
+    counted_days: Mapping[str, str] = {
+        "TIME": "CAST(DATEDIFF(microsecond, CAST('00:00:00' AS TIME), {}) AS DOUBLE) / 86400e6",
+        "": "CAST(DATE_PART(epoch_microsecond, {}) AS DOUBLE) / 86400e6",
+    }
 
     def is_nan(self, x: Expr) -> Expr:
         """NaN equals itself here."""
@@ -134,7 +128,7 @@ class SQLiteDialect(Dialect):
     like_template = "{} GLOB {pattern}"
     number_template = "CASE WHEN CAST({} AS NUMERIC) = {} THEN CAST({} AS REAL) END"  # a text is a number as a whole
     nan_function = ""
-    counted_days = MappingProxyType({"": "JULIANDAY({}) - 2440587.5e0"})
+    counted_days: Mapping[str, str] = {"": "JULIANDAY({}) - 2440587.5e0"}
 
 
 class TrinoDialect(Dialect):
@@ -144,13 +138,11 @@ class TrinoDialect(Dialect):
     number_template = "TRY_CAST({} AS DOUBLE)"
     has_grouping_sets = True
     nan_function = "is_nan"
-    counted_days = MappingProxyType(
-        {
-            "DATE": "CAST(DATE_DIFF('day', CAST('1970-01-01' AS DATE), {}) AS DOUBLE)",
-            "ZONE": "CAST(TO_UNIXTIME({}) AS DOUBLE) / 86400e0",
-            "": "CAST(TO_UNIXTIME(WITH_TIMEZONE({}, 'UTC')) AS DOUBLE) / 86400e0",  # not the time zone of the session
-        }
-    )
+    counted_days: Mapping[str, str] = {
+        "DATE": "CAST(DATE_DIFF('day', CAST('1970-01-01' AS DATE), {}) AS DOUBLE)",
+        "ZONE": "CAST(TO_UNIXTIME({}) AS DOUBLE) / 86400e0",
+        "": "CAST(TO_UNIXTIME(WITH_TIMEZONE({}, 'UTC')) AS DOUBLE) / 86400e0",  # not the time zone of the session
+    }
 
     def days(self, x: Expr, kind: str) -> Expr:
         return super().days(x, "ZONE" if "ZONE" in kind else kind)
@@ -177,12 +169,10 @@ class TSQLDialect(Dialect):
     has_grouping_sets = True
     nan_function = ""
     grouping_function = "GROUPING_ID"
-    counted_days = MappingProxyType(
-        {
-            "TIME": "CAST(DATEDIFF_BIG(MICROSECOND, '00:00:00', {}) AS FLOAT) / 86400e6",
-            "": "CAST(DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) AS FLOAT) / 86400e6",
-        }
-    )
+    counted_days: Mapping[str, str] = {
+        "TIME": "CAST(DATEDIFF_BIG(MICROSECOND, '00:00:00', {}) AS FLOAT) / 86400e6",
+        "": "CAST(DATEDIFF_BIG(MICROSECOND, '1970-01-01', {}) AS FLOAT) / 86400e6",
+    }
 
     def text(self, x: Expr) -> Expr:
         return exp.cast(x, "NVARCHAR(MAX)", dialect="tsql")

@@ -1,7 +1,7 @@
 """PostgreSQL: variance by the updating sums of Youngs and Cramer (1971); NaN equals itself, and 1.5 is a decimal."""
 
 import sys
-from types import MappingProxyType
+from collections.abc import Mapping
 
 from sqlglot import exp
 
@@ -90,7 +90,7 @@ class PostgresDialect(Dialect):
     has_grouping_sets = True
     mean_function = "AVG"
     variance_function = "VAR_POP"
-    counted_days = MappingProxyType({"": "CAST(DATE_PART('epoch', {}) AS DOUBLE PRECISION) / 86400e0"})
+    counted_days: Mapping[str, str] = {"": "CAST(DATE_PART('epoch', {}) AS DOUBLE PRECISION) / 86400e0"}
 
     def literal(self, value: float) -> Expr:
         return as_double(exp.Literal.string(repr(float(value))))

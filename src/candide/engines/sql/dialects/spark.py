@@ -1,8 +1,7 @@
 """Spark SQL, whose grouping sets copy every whole row for each set; stacking the levels costs two thirds of that."""
 
 import re
-from collections.abc import Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -45,7 +44,7 @@ class SparkDialect(Dialect):
     can_stack = True
     mean_function = "AVG"
     variance_function = "VAR_POP"
-    counted_days = MappingProxyType({"DATE": "CAST(UNIX_DATE({}) AS DOUBLE)"})
+    counted_days: Mapping[str, str] = {"DATE": "CAST(UNIX_DATE({}) AS DOUBLE)"}
 
     def split_literal(self, text: str) -> list[str]:
         """Spark replaces ``${name}`` by a setting, wherever it stands."""
