@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from candide.model.counts import ModelCounts
 from candide.model.plan import Plan, PlanPart
 
 Watch = Callable[[Any, str], AbstractContextManager]
+HeadAndNotes = tuple[Any, list[Note]]  # the first rows as an Arrow table, and notes on how they are read
 
 
 def no_progress(source: Any, what: str) -> AbstractContextManager:
@@ -71,8 +71,8 @@ class Source(Protocol):
     n_rows: int | None = None  # about, where known without reading them
     notes: Sequence[Note] = ()  # on how it is read
     encoding: str | None = None  # of its text, where that is not UTF-8
-    text_formats: Mapping[str, TextFormat] = MappingProxyType({})  # where not plain
-    spread_values: Mapping[str, Any] = MappingProxyType({})  # values from all over, where the first rows hold only 0, 1
+    text_formats: Mapping[str, TextFormat] = {}  # where not plain
+    spread_values: Mapping[str, Any] = {}  # values from all over, where the first rows hold only 0, 1
 
     def head(self, n: int) -> Any:
         """The first rows, as an Arrow table."""
@@ -80,9 +80,7 @@ class Source(Protocol):
     def batches(self, columns: Sequence[str], size: int, folds: Folds | None = None) -> Any:
         """Columns in Arrow record batches of about ``size`` rows; with folds, that of each row comes last."""
 
-    def read_head(
-        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Note]]:
+    def read_head(self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()) -> HeadAndNotes:
         """The first rows in the types in which all rows are read from now on, and notes on these."""
         return self.head(n), []
 
@@ -90,7 +88,7 @@ class Source(Protocol):
         self,
         names: Sequence[str],
         text_formats: Mapping[str, TextFormat] | None = None,
-        temporal: Mapping[Any, str] = MappingProxyType({}),
+        temporal: Mapping[Any, str] = {},
     ) -> list[Note]:
         """Read columns as numbers from now on, in known formats, or as dates or times; return notes on these."""
         return []
@@ -170,6 +168,9 @@ class BatchScorer(Protocol):
     def __call__(self, batch: Any) -> Any: ...
 
 
+MakeScorer = Callable[[Sequence[Any]], BatchScorer]  # from the Arrow types of the columns to keep
+
+
 @dataclass(frozen=True)
 class PreparedSource:
     """A plan for a source, and what the engine should know before it counts."""
@@ -224,13 +225,8 @@ class Engine(Protocol):
         """The result of work on a plan's columns, the labels ``k0``, the weights ``k1`` and the folds of all rows."""
         return work(self.score(rows.source, plan, rows.extra_columns, folds=rows.folds, codes=codes).batches, 0)
 
-    def scored_table(
-        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], "BatchScorer"]
-    ) -> Any:
-        """The scored rows as a table of the engine; None where they come in batches.
-
-        ``scoring`` makes a scorer of batches from the Arrow types of the columns to keep.
-        """
+    def scored_table(self, source: Source, plan: Plan, keep: Sequence[str], scoring: MakeScorer) -> Any:
+        """The scored rows as a table of the engine; None where they come in batches."""
         return None
 
     def score(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,7 +100,7 @@ def prepare_like(
     target: str,
     weight: str | None = None,
     text_formats: Mapping[str, TextFormat] | None = None,
-    temporal: Mapping[Any, str] = MappingProxyType({}),
+    temporal: Mapping[Any, str] = {},
 ) -> PreparedSource:
     """Prepare a source for a known plan, whose columns it must have; untyped columns get the types they need.
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby, islice
-from types import MappingProxyType
 from typing import IO, Any
 
 import duckdb
@@ -31,7 +30,6 @@ _SNIFF_LINES = 4096  # enough to know how the file is written; types are inferre
 _MAJORITY = 0.5  # proportion of lines that have the same number of fields
 _HEADER_SEARCH_BYTES = 1 << 26  # bytes of a file in which its header is searched for again
 _REPEAT_REMEDY = "delete what is not a row"
-_EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class CsvOptions:
     def select_sql(
         self,
         types: Mapping[str, str],
-        text_formats: Mapping[str, TextFormat] = _EMPTY_MAPPING,
-        original_names: Mapping[str, str] = _EMPTY_MAPPING,
+        text_formats: Mapping[str, TextFormat] = {},
+        original_names: Mapping[str, str] = {},
     ) -> str:
         """What to select from; columns without a type are text.
 

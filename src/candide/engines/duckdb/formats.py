@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -237,7 +236,6 @@ def _endings(file: Path) -> set[str]:
 
 _INVALID_MARK = "\x1f"  # after text in another format than that of its column, so that no cast reads it
 _DURATION = r"\s*[-+]?\d+ days?(,? [-+]?\d+:\d{2}(:\d{2}(\.\d+)?)?)?\s*|\s*[-+]?\d+:\d{2}(:\d{2}(\.\d+)?)?\s*"
-_EMPTY_MAPPING: Mapping[str, str] = MappingProxyType({})
 IS_NUMBER = re.compile("U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|DECIMAL")  # a type of DuckDB
 
 
@@ -267,8 +265,8 @@ def typed_table_sql(
     table: str,
     types: Mapping[str, str],
     text_formats: Mapping[str, TextFormat],
-    original_names: Mapping[str, str] = _EMPTY_MAPPING,
-    missing_sql: Mapping[str, str] = _EMPTY_MAPPING,
+    original_names: Mapping[str, str] = {},
+    missing_sql: Mapping[str, str] = {},
 ) -> str:
     """A table with columns of text read in other types; ``missing_sql`` replaces columns before that."""
     castable = {name: castable_sql(name, fmt) for name, fmt in text_formats.items() if fmt != PLAIN_FORMAT}
@@ -280,7 +278,7 @@ def typed_table_sql(
     return replace_columns_sql(replace_columns_sql(table, castable), casts)
 
 
-def replace_columns_sql(table: str, columns: Mapping[str, str], copies: Mapping[str, str] = _EMPTY_MAPPING) -> str:
+def replace_columns_sql(table: str, columns: Mapping[str, str], copies: Mapping[str, str] = {}) -> str:
     """A table with expressions in the place of columns, and with copies of columns under second names."""
     if not columns and not copies:
         return table

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from candide.data.labels import Labels
 from candide.data.notes import Note
 from candide.data.table import LIMITS
 from candide.data.text_formats import PLAIN_FORMAT, TextFormat
-from candide.engines.base import Folds, Source
+from candide.engines.base import Folds, HeadAndNotes, Source
 from candide.engines.batches import Scan, batch_size, iterate_columns, run_interruptible
 from candide.engines.duckdb import formats, type_inference
 from candide.engines.duckdb.attach import AttachedData, connect, estimate_lines
@@ -29,7 +28,6 @@ from candide.files import remove_temporary
 from candide.model.plan import Plan, PlanPart
 
 T = TypeVar("T")
-_EMPTY_MAPPING: Mapping[str, str] = MappingProxyType({})
 _Formats = Mapping[str, TextFormat]
 _MAX_LEVELS_PER_COLUMN = 1 << 8  # in a query: parsing a level costs as much as a lookup in a thousand rows
 _MAX_LEVELS = 1 << 11  # of all columns
@@ -167,9 +165,7 @@ class DuckDBSource(SqlSource):
 
     # Types of text columns: every column of a CSV is text until they are inferred
 
-    def read_head(
-        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Note]]:
+    def read_head(self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()) -> HeadAndNotes:
         self.spread_values, csv = {}, self.attached.csv
         if self.types:  # inferred before
             self.types, self.text_formats = {}, {}
@@ -221,7 +217,7 @@ class DuckDBSource(SqlSource):
         return head, read.notes
 
     def read_numbers(
-        self, names: Sequence[str], text_formats: _Formats | None = None, temporal: Mapping[Any, str] = _EMPTY_MAPPING
+        self, names: Sequence[str], text_formats: _Formats | None = None, temporal: Mapping[Any, str] = {}
     ) -> list[Note]:
         names = [name for name in names if self.columns.get(name) == "VARCHAR"]
         if not names:
@@ -258,9 +254,7 @@ class DuckDBSource(SqlSource):
         self._set_types({}, {}, originals)
         return [(other, None) for other in originals.values()]
 
-    def _set_types(
-        self, types: Mapping[str, str], text_formats: _Formats, originals: Mapping[str, str] = _EMPTY_MAPPING
-    ) -> None:
+    def _set_types(self, types: Mapping[str, str], text_formats: _Formats, originals: Mapping[str, str] = {}) -> None:
         assert self.attached.csv is not None
         self.types |= types
         self.text_formats |= text_formats

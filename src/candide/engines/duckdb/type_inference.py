@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -112,7 +111,7 @@ def infer_number_types(
     head: Any,
     known_formats: Mapping[str, TextFormat],
     reading: ReadOptions,
-    temporal: Mapping[Any, str] = MappingProxyType({}),
+    temporal: Mapping[Any, str] = {},
 ) -> InferredTypes:
     """The types of columns that hold numbers or dates: in the known format, unless the values are in another.
 

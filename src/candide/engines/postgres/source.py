@@ -14,9 +14,8 @@ import pyarrow as pa
 from candide.data.arrow_columns import arrow_numbers
 from candide.data.equal_rows import hash_row_numbers
 from candide.data.labels import Labels
-from candide.data.notes import Note
 from candide.data.sample import assign_folds, assign_folds_by_key
-from candide.engines.base import Folds, LabelledSource
+from candide.engines.base import Folds, HeadAndNotes, LabelledSource
 from candide.engines.batches import Scan, slice_rows, split_rows
 from candide.engines.postgres.relations import PostgresColumn, find_relation, read_columns
 from candide.engines.postgres.session import Session
@@ -116,9 +115,7 @@ class PostgresSource(SqlSource):
         scan = self.slice_rows(0, n)._scan(list(self.columns), max(n, 1))
         return pa.Table.from_batches(scan.batches, scan.schema)
 
-    def read_head(
-        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Note]]:
+    def read_head(self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()) -> HeadAndNotes:
         head, kept = self.head(n), {target, *as_text, *as_numbers}
         names = [name for name, kind in self.columns.items() if kind == "VARCHAR" and name not in kept]
         return head, unread_text(head, names, "double precision")

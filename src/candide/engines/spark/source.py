@@ -7,7 +7,7 @@ original names, in quotes.
 import io
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -15,9 +15,8 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from candide.data.notes import Note
 from candide.data.text_formats import parse_plain_numbers
-from candide.engines.base import BatchScorer, Folds, LabelledSource, Source, Work
+from candide.engines.base import Folds, HeadAndNotes, LabelledSource, MakeScorer, Source, Work
 from candide.engines.batches import BATCH_ROWS, batch_size
 from candide.engines.reading import ReadOptions
 from candide.engines.spark import executors
@@ -89,9 +88,7 @@ class SparkSource(SqlSource):
         with translate_errors(self.name):
             return self.frame.limit(n).toArrow().rename_columns(list(self.columns))
 
-    def read_head(
-        self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()
-    ) -> tuple[Any, list[Note]]:
+    def read_head(self, n: int, target: str, as_text: Sequence[str], as_numbers: Sequence[str] = ()) -> HeadAndNotes:
         head, kept = self.head(n), {target, *as_text, *as_numbers}
         names = [name for name, kind in self.columns.items() if kind == "string" and name not in kept]
         return head, unread_text(head, names, "double", "`")
@@ -162,7 +159,7 @@ class SparkSource(SqlSource):
             raise InputError(f"{self.name} has no rows")
         return work.combine(parts)
 
-    def score_rows(self, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], BatchScorer]) -> Any:
+    def score_rows(self, plan: Plan, keep: Sequence[str], scoring: MakeScorer) -> Any:
         """The data frame of scored rows, which are scored when it is read."""
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
@@ -298,9 +295,7 @@ class Spark(SqlEngine):
         assert isinstance(rows.source, SparkSource)
         return rows.source.gather(plan, rows.extra_columns, work, rows.folds)
 
-    def scored_table(
-        self, source: Source, plan: Plan, keep: Sequence[str], scoring: Callable[[Sequence[Any]], BatchScorer]
-    ) -> Any:
+    def scored_table(self, source: Source, plan: Plan, keep: Sequence[str], scoring: MakeScorer) -> Any:
         """A data frame, unless its session ends with the source."""
         assert isinstance(source, SparkSource)
         return None if source.owns_session else source.score_rows(plan, keep, scoring)
