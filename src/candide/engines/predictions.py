@@ -30,6 +30,7 @@ from candide.kernels import threads
 from candide.model.fitted import FittedModel
 from candide.model.input_columns import UnseenValues
 from candide.model.policy import PolicyLike
+from candide.model.posterior_draws import check_level, draw_models, probability_intervals
 
 _MAX_PROBABILITIES = 1 << 25  # probabilities in a batch of the scored table
 _MAX_LINE_LENGTH = 1 << 24  # characters of a line of a scored file
@@ -103,14 +104,10 @@ class _IntervalModels:
     def from_model(cls, fitted: FittedModel, level: float | None) -> "_IntervalModels | None":
         if level is None:
             return None
-        from candide.model import posterior_draws
-
-        posterior_draws.check_level(level)
-        return cls(posterior_draws.draw_models(fitted), level)
+        check_level(level)
+        return cls(draw_models(fitted), level)
 
     def interval_columns(self, fitted: FittedModel, batch: Any) -> list[Any]:
-        from candide.model.posterior_draws import probability_intervals
-
         blocks = (make_blocks(fitted.plan, b) for b in split_batches([batch], len(fitted.labels) * len(self.models)))
         ends = np.concatenate([probability_intervals(fitted.model, self.models, block, self.level) for block in blocks])
         return [ends[:, c, side] for c in range(len(fitted.labels)) for side in (0, 1)]
