@@ -15,6 +15,7 @@ TOKENS = [
     Tokens(analyzer="char_wb", ngrams=(3, 5)),
     Tokens(stop_words=("the", "of"), ngrams=(2, 2), max_token_length=5),
     Tokens(pattern=r"[a-z]+(\d)", ngrams=(1, 2)),
+    Tokens(pattern=r"of|(\w)"),
 ]
 TEXTS = st.text(
     st.one_of(st.sampled_from("the of aB1Σİßﬁǅ \t\n."), st.characters(exclude_categories=["Cs"])), max_size=60

@@ -26,7 +26,7 @@ ANALYZERS = ("word", "char", "char_wb")  # what a token is a run of: words, char
 _ERROR_RULES = ("strict", "replace", "ignore")
 _DEFAULT_NGRAMS = {"char_wb": (3, 5)}  # else (1, 1)
 _WORD = re.compile(r"(?u)\b\w\w+\b")
-_SPACES = re.compile(r"\s\s+")
+_PADDED_WORD = re.compile(r"\S+")
 _NO_LENGTH_LIMIT = 1 << 62
 _MAX_BITS = 28
 
@@ -122,31 +122,58 @@ def format_key(key: bytes, tokens: Tokens) -> str:
     return f"bucket {int.from_bytes(key[:4], 'little')}" if tokens.bits else key.decode("utf-8", "surrogatepass")
 
 
+Span = tuple[int, int]
+
+
 def tokenize(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
     """The tokens of one document, in Python: the definition that the compiled loops follow.
 
     A document given as a sequence of words, or of word numbers, is divided already. For "char_wb" a word is what stands
     between white space, with a blank at both ends; one shorter than the shortest n-gram is a token itself.
     """
+    gap = " " if tokens.analyzer == "word" or (tokens.analyzer == "char" and not isinstance(text, str)) else ""
+    document = text.lower() if isinstance(text, str) and tokens.lowercase else text
+    runs = ([unit for unit, _ in run] for run in _find_runs(document, tokens))
+    return [gap.join(run[part]) for run in runs for part in _ngram_slices(len(run), tokens)]
+
+
+def locate_tokens(text: str, tokens: Tokens) -> Iterator[tuple[str, tuple[Span, ...]]]:
+    """Every token of a document, as :func:`tokenize` gives them, and the spans of its words or characters."""
+    gap = " " if tokens.analyzer == "word" else ""
+    # A capital may have a small letter of two characters. In all there are as many as the letters have one by one.
+    lengths = [len(letter.lower()) for letter in text] if tokens.lowercase else [1] * len(text)
+    origin = [i for i, n in enumerate(lengths) for _ in range(n)]
+    for run in _find_runs(text.lower() if tokens.lowercase else text, tokens):
+        for part in _ngram_slices(len(run), tokens):
+            units, spans = zip(*run[part], strict=True)
+            yield gap.join(units), tuple((origin[a], origin[b - 1] + 1) if b > a else (0, 0) for a, b in spans)
+
+
+def _ngram_slices(n_units: int, tokens: Tokens) -> list[slice]:
+    """The n-grams of a run of words or characters; within words, a run that is shorter than all is one itself."""
+    low, high = tokens.ngrams
+    low = min(low, n_units) if tokens.analyzer == "char_wb" else low
+    return [slice(i, i + n) for n in range(low, min(high, n_units) + 1) for i in range(n_units - n + 1)]
+
+
+def _find_runs(text: str | Sequence[Any], tokens: Tokens) -> Iterator[list[tuple[str, Span]]]:
+    """The runs of words or characters that n-grams are made of, with their spans; words of a sequence have none."""
     if not isinstance(text, str):
-        units = [str(word) for word in text]
+        words = [(str(word), (0, 0)) for word in text]
+    elif tokens.analyzer == "char":
+        runs = re.finditer(r"\s\s+|.", text, re.DOTALL)
+        yield [(" " if len(run[0]) > 1 else run[0], run.span()) for run in runs]
+        return
     else:
-        text = text.lower() if tokens.lowercase else text
-        if tokens.analyzer == "char":
-            return _join_ngrams(_SPACES.sub(" ", text), tokens.ngrams, "")
-        pattern = _WORD if tokens.pattern is None else re.compile(tokens.pattern)
-        units = text.split() if tokens.analyzer == "char_wb" else pattern.findall(text)
+        pattern = _PADDED_WORD if tokens.analyzer == "char_wb" else re.compile(tokens.pattern or _WORD)
+        words = [(match[pattern.groups] or "", match.span(pattern.groups)) for match in pattern.finditer(text)]
     if tokens.analyzer == "char_wb":
-        padded = [f" {word} " for word in units]
-        return [token for word in padded for token in _join_ngrams(word, tokens.ngrams, "") or [word]]
+        for word, (start, _) in words:  # a blank stands where its neighbour does
+            letters = [(letter, (i, i + 1)) for i, letter in enumerate(word, start)]
+            yield [(" ", (start, start + 1)), *letters, (" ", (start + len(word) - 1, start + len(word)))]
+        return
     stop, longest = set(tokens.stop_words), tokens.max_token_length or _NO_LENGTH_LIMIT
-    return _join_ngrams([word for word in units if word not in stop and len(word) <= longest], tokens.ngrams, " ")
-
-
-def _join_ngrams(units: Sequence[str], ngrams: tuple[int, int], gap: str) -> list[str]:
-    low, high = ngrams
-    lengths = range(low, min(high, len(units)) + 1)
-    return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+    yield [(word, span) for word, span in words if word not in stop and len(word) <= longest]
 
 
 class CountedTokens(NamedTuple):
@@ -228,43 +255,3 @@ def count_tokens_on_threads(
         return count_tokens(documents[part], y[part], w, n_classes=n_classes, tokens=tokens)
 
     return threads.map_rows(work, len(documents), cost=max(1, documents.width))
-
-
-Span = tuple[int, int]
-
-
-def locate_tokens(text: str, tokens: Tokens) -> Iterator[tuple[str, tuple[Span, ...]]]:
-    """Every token of a document, as :func:`tokenize` gives them, and the spans of its words or characters."""
-    gap = " " if tokens.analyzer == "word" else ""
-    low, high = tokens.ngrams
-    for units in _token_runs(text, tokens):
-        # Within words, a word that is shorter than all n-grams is a token itself.
-        shortest = min(low, len(units)) if tokens.analyzer == "char_wb" else low
-        for n in range(shortest, min(high, len(units)) + 1):
-            for i in range(len(units) - n + 1):
-                names, spans = zip(*units[i : i + n], strict=True)
-                yield gap.join(names), spans
-
-
-def _token_runs(text: str, tokens: Tokens) -> Iterator[list[tuple[str, Span]]]:
-    """The runs of words or characters, with their spans, that n-grams are made of."""
-    lower = text.lower() if tokens.lowercase else text
-    # A capital may have a small letter of two characters. In all there are as many as the letters have one by one.
-    lengths = [len(letter.lower()) for letter in text] if tokens.lowercase else [1] * len(text)
-    origin = [i for i, n in enumerate(lengths) for _ in range(n)]
-
-    def locate(start: int, end: int) -> Span:
-        return (origin[start], origin[end - 1] + 1) if end > start else (0, 0)
-
-    if tokens.analyzer == "char":
-        runs = re.finditer(r"\s\s+|.", lower, re.DOTALL)
-        yield [(" " if len(run[0]) > 1 else run[0], locate(*run.span())) for run in runs]
-    elif tokens.analyzer == "char_wb":
-        for word in re.finditer(r"\S+", lower):
-            letters = [(lower[i], locate(i, i + 1)) for i in range(*word.span())]
-            yield [(" ", letters[0][1]), *letters, (" ", letters[-1][1])]  # the blanks at both ends have no span
-    else:
-        stop, longest = set(tokens.stop_words), tokens.max_token_length or len(lower)
-        matches = re.finditer(tokens.pattern or _WORD, lower)
-        words = [(match[len(match.groups())], match.span(len(match.groups()))) for match in matches]
-        yield [(word, locate(*span)) for word, span in words if word not in stop and len(word) <= longest]
