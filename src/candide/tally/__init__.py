@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from candide.data.blocks import Block, Csr
 from candide.tally.base import TALLIES, Tally, TallySpec
 from candide.tally.base import get_class as __getattr__  # noqa: F401  (a kind, imported at its first use)
 
@@ -15,10 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TALLIES",
-    "Block",
     "CellTally",
     "CoMoments",
-    "Csr",
     "LevelTally",
     "Moments",
     "Sums",

@@ -103,7 +103,6 @@ class Tally:
 
     @classmethod
     def empty(cls, n_classes: int, spec: TallySpec) -> Self:
-        """The tally of no rows."""
         raise NotImplementedError
 
     def __add__(self, other: Self) -> Self:
@@ -134,7 +133,6 @@ class Tally:
         return self._map_arrays(lambda a: a[classes])
 
     def select_features(self, features: Codes) -> Self:
-        """The tally of these features."""
         return self._map_arrays(lambda a: a[:, features])
 
     def seen_levels(self) -> list[NDArray[np.bool_]]:
@@ -199,7 +197,6 @@ class Tally:
 
     @classmethod
     def residual_shapes(cls, n_classes: int, spec: TallySpec) -> dict[str, tuple[int, int]]:
-        """The shapes of the rounding residuals."""
         return {}
 
     @classmethod
@@ -278,7 +275,6 @@ def replace_own_class(classes: Floats, own_values: Floats, y: Codes) -> Floats:
 
 
 def is_too_large(array: NDArray) -> bool:
-    """Whether a number of an array is not finite, or exceeds MAX_SUM."""
     return bool(array.size) and not (array.min() >= -MAX_SUM and array.max() <= MAX_SUM)  # NaN fails both
 
 
@@ -293,7 +289,6 @@ def sum_class_weights(y: Codes, weight: Floats | None, n_classes: int) -> Floats
 
 
 def negative_value_error(value: float, *, is_sparse: bool = False) -> InputError:
-    """The error of an amount below zero."""
     where = "a sparse matrix, whose columns are counts" if is_sparse else "data that are counts or amounts"
     remedy = "pass values >= 0, or X.toarray() for columns of measurements" if is_sparse else "pass values >= 0"
     return InputError(f"negative value {value:g} in {where}", value=value, remedy=remedy)
@@ -321,11 +316,16 @@ def subtract_weights(whole: Floats, part: Floats) -> Floats:
     """whole - part for weights, where part must lie within whole, up to rounding."""
     check_same_shape(whole, part)
     left = subtract_sums(whole, part)
-    outside = left < -1e-9 * np.maximum(whole, 1.0)
-    if outside.any():
-        c, j = np.argwhere(outside)[0].tolist()
-        raise NotCountedError(f"more is removed than was counted, {part[c, j]:g} of {whole[c, j]:g}", (c, j))
+    refuse_removal(left < -1e-9 * np.maximum(whole, 1.0), "more is removed than was counted", part, whole)
     return np.maximum(left, 0.0)
+
+
+def refuse_removal(mask: NDArray, reason: str, part: Floats | None = None, whole: Floats | None = None) -> None:
+    """Raise if any (class, feature) cell is marked, naming the first, and how much is removed of what was counted."""
+    if mask.any():
+        c, j = np.argwhere(mask)[0].tolist()
+        amounts = "" if part is None or whole is None else f", {part[c, j]:g} of {whole[c, j]:g} in all"
+        raise NotCountedError(reason + amounts, (c, j))
 
 
 def subtract_sums(whole: Floats, part: Floats) -> Floats:

@@ -250,7 +250,7 @@ class CoMoments(ExactSums):
         # The fourth moments are kept in doubles: those of the rest may be lost beside the rows removed.
         lost = (1e-13 * np.einsum("cjj->cj", self.fourth) > 1e-3 * usual) & (usual > 0) & few
         what = "the values removed are so large that the fourth moments of what is left were lost beside them, which"
-        precision.refuse_removal(lost, f"{what} shrinkage='ledoit-wolf' needs; fit again without them")
+        base.refuse_removal(lost, f"{what} shrinkage='ledoit-wolf' needs; fit again without them")
         out = replace(left, third=third, fourth=np.where(has_rows, np.maximum(fourth, 0.0), 0.0))
         out.__dict__.update({"sums": left.sums} if left._has_residuals else {})
         return out

@@ -172,7 +172,7 @@ class Moments(ExactSums):
         outside |= (n == 0) & (
             np.abs(gap) > 1e-6 * np.sqrt(base.divide_or_zero(self.m2, self.n)) + self._mean_error(part)
         )
-        precision.refuse_removal(outside, "the values removed were never counted")
+        base.refuse_removal(outside, "the values removed were never counted")
 
     def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:
         """Refuse to remove values so large that beside them the spread of the rest was lost."""

@@ -23,7 +23,7 @@ from candide.data.blocks import Codes, Floats
 from candide.errors import InputError, NotCountedError
 from candide.kernels.powers import subtract_sums, sum_deviations
 from candide.numerics import EXPANSION_PARTS, sum_to_expansion, two_product
-from candide.tally.base import Tally, broadcast_by_class, divide_or_zero
+from candide.tally.base import Tally, broadcast_by_class, divide_or_zero, refuse_removal
 
 IMPRECISE_RATIO = 1024.0
 LOST_SHARE = 2.0**-140  # of sums: less than this share of what was there is rounding
@@ -80,13 +80,6 @@ class ExactSums(Tally):
 def significant_noise(rounding: Floats, left: Floats) -> Floats:
     """The errors of what is left of sums that are worth keeping: far larger than its own rounding."""
     return np.where(rounding > _MIN_NOISE_RATIO * LOST_SHARE * np.abs(left), rounding, 0.0)
-
-
-def refuse_removal(mask: NDArray[np.bool_], reason: str) -> None:
-    """Raise if any (class, feature) cell is marked, naming the first."""
-    if mask.any():
-        c, j = np.argwhere(mask)[0].tolist()
-        raise NotCountedError(reason, (c, j))
 
 
 def check_not_lost(lost: NDArray[np.bool_]) -> None:

@@ -4,8 +4,12 @@ Eight bytes of a key are one number, and numbers are sorted quickly; only keys t
 again, eight bytes further on.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
+
+from candide.kernels.text import split_keys
 
 Letters = NDArray[np.uint8]
 Integers = NDArray[np.int64]
@@ -47,20 +51,7 @@ def sort_order(letters: Letters, starts: Integers) -> Integers:
 
 def is_ascending(letters: Letters, starts: Integers) -> bool:
     """Whether every key is greater than the one before it."""
-    heads = _Heads(letters, starts)
-    pairs = np.arange(max(heads.n - 1, 0))
-    for depth in range(_MAX_ROUNDS):
-        first, second = heads.bytes_at(pairs, depth), heads.bytes_at(pairs + 1, depth)
-        if (first > second).any():
-            return False
-        pairs = pairs[first == second]
-        left, after = heads.bytes_left(pairs, depth), heads.bytes_left(pairs + 1, depth)
-        if ((after <= 0) & (after <= left)).any():  # the second ended, and is the first or begins it
-            return False
-        pairs = pairs[left > 0]
-        if not len(pairs):
-            return True
-    return all(heads.key(i) < heads.key(i + 1) for i in pairs.tolist())
+    return all(first < second for first, second in pairwise(split_keys(letters, starts)))
 
 
 def take_keys(letters: Letters, starts: Integers, indices: Integers) -> tuple[Letters, Integers]:

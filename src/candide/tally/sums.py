@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from candide import kernels
 from candide.data.blocks import Block, Codes, Csr, Floats, slice_rows
-from candide.errors import NotCountedError
 from candide.kernels import powers
 from candide.numerics import EXPANSION_PARTS, gammaln, split_expansion, sum_to_expansion, two_sum
 from candide.tally import base, precision
@@ -202,10 +201,7 @@ def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, round
     outside = gap < least * n - slack
     # If every row is removed, nothing may remain. Only with whole numbers does a remainder differ from rounding error.
     outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _MAX_EXACT_INTEGER)
-    if outside.any():
-        c, j = np.argwhere(outside)[0].tolist()
-        what = f"the values removed were never counted, {part[c, j]:g} of {whole[c, j]:g} in all"
-        raise NotCountedError(what, (c, j))
+    base.refuse_removal(outside, "the values removed were never counted", part, whole)
 
 
 def _broadcast_zeros(shape: tuple[int, ...]) -> Floats:
