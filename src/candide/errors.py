@@ -35,15 +35,12 @@ class CandideError(Exception):
         return re.sub("(?<=[a-z])(?=[A-Z])", "-", type(self).__name__.removesuffix("Error")).lower()
 
     def __reduce__(self) -> Any:
-        return _restore_error, (type(self), self.args, self.__dict__)
+        return _restore_error, (type(self), self.args), self.__dict__
 
 
-def _restore_error(cls: type[CandideError], args: tuple, state: dict[str, Any]) -> CandideError:
+def _restore_error(cls: type[CandideError], args: tuple) -> CandideError:
     """An error as it was pickled, whatever arguments its class requires."""
-    error = BaseException.__new__(cls, *args)  # cls.__new__ may be MemoryError's, which refuses other classes
-    error.args = args
-    error.__dict__.update(state)
-    return error
+    return BaseException.__new__(cls, *args)  # cls.__new__ may be MemoryError's, which refuses other classes
 
 
 class InputError(CandideError, ValueError):

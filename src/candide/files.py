@@ -88,11 +88,8 @@ def write_atomically(
 ) -> None:
     """Replace a file by chunks of bytes, completely or not at all; ``check`` may reject the new file by its name."""
     with replace_file(path) as temporary:
-        with open(temporary, "wb", buffering=0) as out:
-            for chunk in chunks:
-                view = memoryview(chunk)
-                while len(view):
-                    view = view[out.write(view) :]
+        with open(temporary, "wb") as out:
+            out.writelines(chunks)
         check(temporary)
 
 
