@@ -137,7 +137,6 @@ def _add_rare_classes(
 def _add_held_out_scores(
     result: FitResult, sample: Sample, settings: WeightedSettings, keep_held_out: bool, plan: Plan | None
 ) -> FitResult:
-    """The result with the scores of held-out rows, and calibrated on these."""
     if keep_held_out and not has_enough_classes(sample):
         text = f"no held-out figures: they need at least {N_FOLDS} rows of each of two classes"
         result = replace(result, notes=[*result.notes, Note("no-held-out", text)])

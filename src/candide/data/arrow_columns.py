@@ -18,8 +18,10 @@ from candide.errors import InputError, InputTypeError
 _TIMES = dt.date | dt.time | dt.timedelta | np.datetime64 | np.timedelta64
 _PLAIN_TYPES = {str, int, float, bool, dt.date, dt.datetime, dt.time, dt.timedelta}
 _MAX_DECIMAL_DIGITS = 38  # of the widest decimal
-_DATE_TYPE = re.compile("date|timestamp")  # names of types of Arrow, numpy and narwhals
-_TIME_TYPE = re.compile("time(32|64|$)|duration|timedelta|month_day")
+_TEMPORAL = {  # the names of types of Arrow, numpy and narwhals, and the types of objects
+    "date": (re.compile("date|timestamp"), dt.date | np.datetime64),
+    "time": (re.compile("time(32|64|$)|duration|timedelta|month_day"), dt.time | dt.timedelta | np.timedelta64),
+}
 _FLATTEN = "give each column one name: frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
 _REAL = "pass real numbers, such as the real and imaginary parts or the modulus"
 
@@ -238,22 +240,13 @@ def as_arrow(column: Any) -> Any:
         raise InputError(str(error)) from None
 
 
-def is_date(column: Any) -> bool:
-    """Whether a column, in memory as it came, holds dates, with times or without."""
-    return _has_type(column, _DATE_TYPE, (dt.date, np.datetime64))
-
-
-def is_time(column: Any) -> bool:
-    """Whether a column, in memory as it came, holds times of day or durations."""
-    return _has_type(column, _TIME_TYPE, (dt.time, dt.timedelta, np.timedelta64))
-
-
-def _has_type(column: Any, pattern: re.Pattern, types: tuple[type, ...]) -> bool:
-    """Whether the name of a column's type matches; of objects, whether the first value has one of the types."""
-    kind = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
-    if kind == "object" or isinstance(column, list | tuple):
+def is_temporal_kind(column: Any, kind: str) -> bool:
+    """Whether a column, in memory as it came, holds "date" (with times or without) or "time" (of day, or durations)."""
+    pattern, types = _TEMPORAL[kind]
+    type_name = str(getattr(column, "type", getattr(column, "dtype", ""))).lower()
+    if type_name == "object" or isinstance(column, list | tuple):
         return isinstance(next((value for value in column if not is_absent(value)), None), types)
-    return pattern.match(kind) is not None
+    return pattern.match(type_name) is not None
 
 
 def is_record_list(data: Any) -> bool:

@@ -20,7 +20,7 @@ _SEARCH_ROWS = 1 << 16  # rows searched at a time for the value an error is abou
 
 
 class Csr(NamedTuple):
-    """Sparse rows: stored values, their columns, and where each row starts. ``csr[a:b]`` shares the storage."""
+    """Sparse rows: stored values, their columns, and where each row starts. Slices share the storage."""
 
     data: NDArray
     indices: NDArray

@@ -67,7 +67,6 @@ class ColumnSchema:
 
     @property
     def remedy(self) -> str:
-        """How to declare the alternative."""
         if not self.alternative:
             return ""
         option = f"--event {self.name}={_EVENTS[self.alternative]} (events={{...}})"
@@ -232,7 +231,6 @@ def _is_numeric(arrow_type: Any) -> bool:
 
 
 def _infer_text(name: Name, distinct: list[Any], rows: int) -> ColumnSchema:
-    """Text, categories or an identifier, by the distinct values of a number of rows."""
     n = len(distinct)
     if not isinstance(name, str) or n * _CERTAIN_ROWS_PER_LEVEL <= rows:  # most columns are decided here
         return _infer_category(name, distinct)

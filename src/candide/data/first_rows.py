@@ -117,7 +117,6 @@ class FirstRows:
         return [Note("decided-early", text, columns=tuple(self.undecided), remedy="name their event models in events")]
 
     def append(self, table: Table, y: NDArray, weight: Floats | None, find_formats: FindFormats | None = None) -> Self:
-        """These rows and more, with the types and formats of all of them."""
         first, n_rows, present = self._pieces[0].columns, self.n_rows + table.n_rows, set(table.names)
         names = [name for name in first if name in present]  # a column that is left out may be gone
         most = LIMITS.head_rows(len(first))

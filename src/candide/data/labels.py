@@ -207,14 +207,12 @@ class Labels:
         return code
 
     def _find_typed_code(self, value: Any) -> int | None:
-        """The code of a label that is not text and means this."""
         code = self.typed_codes.get(to_timestamp(value))
         if code is None and isinstance(value, dt.datetime) and dt.datetime not in self.value_types:
             code = self.typed_codes.get(to_timestamp(value.date()))  # a time of a known day
         return code
 
     def match_values(self, values: Iterable[Any]) -> list[Any]:
-        """Values as these labels are written."""
         codes = ((value, self.find_code(value)) for value in values)
         return [self._convert(to_plain_value(v)) if code is None else self.values[code] for v, code in codes]
 

@@ -42,9 +42,7 @@ _DEVIATIONS = 4.0  # or this many standard deviations
 
 def draw_rows(rows: Codes, max_rows: int, seed: int = 0) -> Codes:
     """The places of ``max_rows`` rows drawn by their numbers, in order; all if there are no more."""
-    if len(rows) <= max_rows:
-        return np.arange(len(rows))
-    return np.sort(np.argpartition(hash_row_numbers(rows, seed), max_rows)[:max_rows])
+    return _draw_smallest(hash_row_numbers(rows, seed), max_rows).row
 
 
 class RowSampler:
@@ -252,7 +250,6 @@ class Sample:
         return find_distinct_rows(self.table, self.y, self.weight, seed, fraction=self.distinct_fraction)
 
     def pool_distinct(self, rows: DistinctRows) -> "Sample":
-        """The same rows pooled, given the distinct ones."""
         copies = rows.weight_per_draw_by_class(len(self.labels))
         left_out = rows.frequency / rows.units  # one draw with its copies: no more than was counted
         place, fold, weight = rows.assign_folds(BIN_FOLDS)
@@ -274,7 +271,6 @@ class Sample:
         return replace(self, y=codes[self.y], labels=labels, copies=copies)
 
     def with_seen_labels(self) -> "Sample":
-        """The same rows, with only the labels that occur in them."""
         is_seen = np.bincount(self.y, minlength=len(self.labels)) > 0
         return self if is_seen.all() else self.with_labels(Labels(tuple(compress(self.labels.values, is_seen))))
 

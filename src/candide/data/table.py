@@ -4,7 +4,7 @@ A column is known by its name in a data frame and by its position in an array. `
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -184,16 +184,17 @@ class Table:
     @property
     def dates(self) -> frozenset[str]:
         """The columns of dates, with times or without."""
-        return self._names_where(arrow.is_date)
+        return self._temporal_names("date")
 
     @property
     def times(self) -> frozenset[str]:
         """The columns of times of day or durations."""
-        return self._names_where(arrow.is_time)
+        return self._temporal_names("time")
 
-    def _names_where(self, has_type: Callable[[Any], bool]) -> frozenset[str]:
+    def _temporal_names(self, kind: str) -> frozenset[str]:
         columns = self.source.items() if isinstance(self.source, dict) else ()
-        return frozenset(name for name, column in columns if isinstance(name, str) and has_type(column))
+        is_kind = arrow.is_temporal_kind
+        return frozenset(name for name, column in columns if isinstance(name, str) and is_kind(column, kind))
 
     @property
     def is_sparse(self) -> bool:
@@ -230,14 +231,12 @@ class Table:
         return _convert_column(self.source[name][:n_rows])
 
     def documents_or_column(self, name: Name) -> Any:
-        """One column, as documents if the source holds these."""
         from candide.data.documents import Documents
 
         column = self.source[name] if isinstance(self.source, dict) else None
         return column if isinstance(column, Documents) else self.column(name)
 
     def documents(self, name: Name) -> "Documents":
-        """One column of documents, as it is in memory."""
         from candide.data.documents import Documents
 
         if isinstance(self.source, Csr):

@@ -26,10 +26,6 @@ from candide.data.text_formats import (
 )
 from candide.errors import InputError
 
-_TYPES = {  # the first letters of the names of Arrow's and numpy's types
-    "date": ("date", "timestamp"),
-    "time": ("time32", "time64", "timedelta64", "duration", "month", "interval"),
-}
 _NUMPY = {"date": "M", "time": "m"}
 KIND_NAMES = {"date": "date", "time": "time of day or duration"}
 _EXAMPLE = dt.datetime(2024, 12, 31)
@@ -137,7 +133,7 @@ def _read_temporal(column: Any, how: TextFormat, kind: str, name: Name) -> NDArr
     if isinstance(column, EncodedColumn):
         return None
     if is_arrow(column):
-        if str(column.type) == "null" or _has_type(str(column.type), kind):
+        if str(column.type) == "null" or temporal_kind_of(str(column.type)) == kind:
             return None
     elif column.dtype.kind == _NUMPY[kind]:
         return None
@@ -181,16 +177,12 @@ def days_to_temporal(days: NDArray, kind: str) -> NDArray:
     return out
 
 
-def _has_type(type_name: str, kind: str) -> bool:
-    return type_name.removeprefix("dictionary<values=").startswith(_TYPES[kind])
-
-
 def temporal_kind_of(type_name: str) -> str:
     """ "date" or "time" (of day, or a duration) for the name of a type in any engine; "" for other types."""
-    lower = type_name.lower()
-    if _has_type(lower, "date"):
+    name = type_name.lower().removeprefix("dictionary<values=")
+    if name.startswith(("date", "timestamp")):
         return "date"
-    return "time" if lower.startswith("time") or _has_type(lower, "time") else ""
+    return "time" if name.startswith(("time", "duration", "month", "interval")) else ""
 
 
 def temporal_error(value: Any, kind: str, how: TextFormat, name: Name, row: int | None) -> InputError:

@@ -207,7 +207,6 @@ PLAIN_FORMAT = TextFormat()
 
 
 def is_currency(sign: str) -> bool:
-    """Whether this is the sign or usual name of a currency."""
     return sign in _CURRENCIES or (len(sign) == 1 and unicodedata.category(sign) == "Sc")
 
 

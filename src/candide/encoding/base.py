@@ -103,7 +103,6 @@ class Encoding:
         return np.ones(len(seen), bool)
 
     def retain_levels(self, seen: NDArray[np.bool_]) -> Self:
-        """The encoding with the levels that stay known."""
         return self
 
     def level_names(self, dates: bool = False) -> tuple[str, ...]:

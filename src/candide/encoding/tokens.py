@@ -113,7 +113,6 @@ class Tokens(Encoding):
 
 
 def tokens_from_settings(settings: Any) -> Tokens:
-    """The fields of ``Tokens`` among some settings."""
     return Tokens(**{field.name: getattr(settings, field.name) for field in fields(Tokens)})
 
 
@@ -248,7 +247,6 @@ def token_rows(token_table: Any, documents: Documents, tokens: Tokens) -> tuple[
 def count_tokens_on_threads(
     documents: Documents, y: NDArray, weight: NDArray | None, *, n_classes: int, tokens: Tokens
 ) -> list[CountedTokens]:
-    """Count slices of the rows, one per thread."""
 
     def work(part: slice) -> CountedTokens:
         w = None if weight is None else weight[part]

@@ -98,7 +98,6 @@ class Tally:
 
     @classmethod
     def from_rows(cls, block: Any, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec) -> Self:
-        """Tally one batch of rows."""
         raise NotImplementedError
 
     @classmethod

@@ -222,7 +222,6 @@ class CoMoments(ExactSums):
         return self._restore_higher_moments(part, self._from_sums(sums)).with_noise(noise)
 
     def subtract_approximately(self, part: Self) -> Self:
-        """Self - part in doubles."""
         whole, removed = self.to_moments(), part.to_moments()
         left = whole.subtract_approximately(removed)  # and the error, where it does not
         weight = left.n[:, :1]
@@ -283,7 +282,6 @@ class CoMoments(ExactSums):
         return reduce(add, (self.select_classes(np.array([c])) for c in range(len(self.weight))), nothing)
 
     def select_features(self, features: Codes) -> Self:
-        """The tally of these features, over the same rows."""
         matrices: Any = (a if a is None else a[:, features[:, None], features] for a in self._matrices)
         out = type(self)(self.weight, self.mean[:, features], *matrices)
         if self._has_residuals:
@@ -307,7 +305,6 @@ class CoMoments(ExactSums):
         return state | {"third": flat, "fourth": self.fourth[:, *lower]}
 
     def rounding_residuals(self) -> dict[str, NDArray]:
-        """What rounding took, of the lower triangle."""
         if not self._has_residuals:
             return {}
         lower = np.tril_indices(self.mean.shape[1] + 1)

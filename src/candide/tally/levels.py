@@ -264,7 +264,6 @@ class CellTally(CountTally):
         return self.to_level_tally.n
 
     def select_features(self, features: Codes) -> Self:
-        """The tally of these sets."""
         layout = CellLayout(tuple(self.layout.sets[s] for s in features), self.layout.sizes)
         return type(self)(self.to_level_tally.select_features(features).counts, layout)
 

@@ -56,7 +56,6 @@ class TokenCounts(Tally):
     def from_rows(
         cls, block: Documents, y: Codes, weight: Floats | None = None, *, n_classes: int, spec: TallySpec
     ) -> Self:
-        """Tally one batch of documents, on threads."""
         [tokens] = spec.encodings
         assert isinstance(tokens, Tokens)
         check_memory(tokens, n_classes, block)
@@ -196,7 +195,6 @@ class TokenCounts(Tally):
         return type(self)(n, length, letters, starts, classes, word, total[keep], documents[keep])
 
     def select_tokens(self, keep: NDArray[np.bool_]) -> Self:
-        """The tally of the masked tokens."""
         length = self.length - self.sum_by_class(np.where(keep[self.word], 0.0, np.abs(self.total)))[:, None]
         return self._with_cells(self.n, length, self.total, np.where(keep[self.word], self.documents, 0.0))
 
@@ -298,7 +296,6 @@ class TokenCounts(Tally):
 
 
 def sum_by_index(index: NDArray, values: Floats, n: int) -> Floats:
-    """Sums of values by their places among n."""
     return np.bincount(index, values, n).astype(np.float64)  # of no values numpy makes integers
 
 
