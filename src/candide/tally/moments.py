@@ -128,11 +128,8 @@ class Moments(ExactSums):
 
     def _rounding(self, part: Self) -> Floats:
         """How far off the sums of squares may be that are left without ``part``."""
-        return (
-            precision.LOST_SHARE * (np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0]))
-            + self.noise
-            + part.noise
-        )
+        squares = np.abs(self.sums[..., 2, 0]) + np.abs(part.sums[..., 2, 0])
+        return precision.LOST_SHARE * squares + self.noise + part.noise
 
     def remaining_moments(self, part: Self, n: Floats, mean: Floats, m2: Floats) -> tuple[Floats, Floats]:
         """Mean and spread of what is left without ``part``: an error if that cannot be, 0 where only rounding is."""
@@ -168,10 +165,8 @@ class Moments(ExactSums):
     def _check_remaining(self, part: Self, n: Floats, gap: Floats, m2: Floats) -> None:
         """No rows have a negative spread: if what is left has one beyond rounding, ``part`` was never counted."""
         outside = m2 < -self.rounding_slack(part, n) - self.n * (_EPS * self.mean) ** 2
-        # Where every row goes, the two must be the same.
-        outside |= (n == 0) & (
-            np.abs(gap) > 1e-6 * np.sqrt(base.divide_or_zero(self.m2, self.n)) + self._mean_error(part)
-        )
+        sd = np.sqrt(base.divide_or_zero(self.m2, self.n))
+        outside |= (n == 0) & (np.abs(gap) > 1e-6 * sd + self._mean_error(part))  # every row goes: both are the same
         base.refuse_removal(outside, "the values removed were never counted")
 
     def _check_lost(self, part: Self, n: Floats, mean: Floats, natural: Floats) -> None:

@@ -95,15 +95,13 @@ class Sums(ExactSums):
 
     @property
     def _has_residuals(self) -> bool:
-        return not self.__dict__.keys().isdisjoint(("_rest", "_noise")) or (
-            "sums" in self.__dict__ and bool(self.sums[..., 1:].any())
-        )
+        has_lower_parts = "sums" in self.__dict__ and bool(self.sums[..., 1:].any())
+        return has_lower_parts or not self.__dict__.keys().isdisjoint(("_rest", "_noise"))
 
     def imprecise_features(self, scale: Floats) -> Codes:
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.flatnonzero(
-                (np.abs(base.divide_or_zero(self.total, self.n)) > precision.IMPRECISE_RATIO**2 * scale).any(axis=0)
-            )
+            mean = np.abs(base.divide_or_zero(self.total, self.n))
+            return np.flatnonzero((mean > precision.IMPRECISE_RATIO**2 * scale).any(axis=0))
 
     def replace_feature(self, j: int, other: Self, other_feature: int) -> Self:
         sums = self.sums.copy()
