@@ -140,7 +140,7 @@ class FirstRows:
         has_text = any(_may_hold_text(piece.columns[name]) for piece in self._pieces for name in names)
         if find_formats is None or not has_text:
             return self
-        formats = find_formats(self.table)
+        formats = find_formats(self.join()[0])
         before = {} if self.formats is None else self.formats.text_formats
         last = _read_text(formats, last_rows)
         typed = {}
@@ -155,18 +155,10 @@ class FirstRows:
     def _column(self, name: Name) -> Any:
         return _join_columns([piece.columns[name] for piece in self._pieces])
 
-    @property
-    def table(self) -> Table:
-        return Table.from_data({name: self._column(name) for name in self._pieces[-1].columns})
-
-    @property
-    def y(self) -> NDArray:
-        return _join_pieces(self._pieces, ()).y
-
-    @property
-    def weight(self) -> Floats | None:
-        """Their weights; None where every row counts once."""
-        return _join_pieces(self._pieces, ()).weight
+    def join(self) -> tuple[Table, NDArray, Floats | None]:
+        """The rows as one table, with labels and weights."""
+        rows = _join_pieces(self._pieces, list(self._pieces[-1].columns))
+        return Table.from_data(rows.columns), rows.y, rows.weight
 
 
 @dataclass(frozen=True)

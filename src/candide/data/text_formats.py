@@ -29,7 +29,6 @@ _CURRENCIES = frozenset(_CURRENCY_CODES.split())
 _DATE_FORMAT = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _COMPACT_DATE = re.compile(r"[1-9]\d{7}", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
-_PLAIN_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
 MIN_PROSE_WORDS = 4  # on average before text is prose: names and most categories have fewer
 # Words of Chinese and Japanese have about two letters, those of Thai, Lao, Burmese and Khmer about four, with marks;
@@ -229,7 +228,7 @@ def non_missing_words(words: Iterable[Any]) -> list[Any]:
 
 def parse_plain_numbers(texts: Iterable[str]) -> tuple[float, ...]:
     """The numbers among texts, in the plain format."""
-    return tuple(float(text) for text in texts if _PLAIN_NUMBER.fullmatch(text))
+    return tuple(float(text) for text in texts if _NUMBER.fullmatch(text))
 
 
 def parse_plain_number(text: str) -> float:

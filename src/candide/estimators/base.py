@@ -150,7 +150,7 @@ class Classifier(GenerativeClassifier):
         rows = before.append(table, y, weight, self._formats) if before is not None and before.has_rows else before
         if before is not None and rows is not None and before.has_changed_schema(rows):
             labels = self.fitted_.labels.union(labels)[0]
-            fitted = self._fit_rows(rows.table, rows.y, rows.weight, labels)
+            fitted = self._fit_rows(*rows.join(), labels)
         else:
             plan, table = self._plan_for_more_rows(), read_as_fitted(self.fitted_, table)
             counts = self._count(table, y, weight, plan, labels)

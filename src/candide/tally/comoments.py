@@ -309,7 +309,7 @@ class CoMoments(ExactSums):
             return {}
         lower = np.tril_indices(self.mean.shape[1] + 1)
         state = self.weight, self.mean, self.scatter
-        rest = precision.residuals_of_sums(self.sums, *state)
+        rest = powers.subtract_sums(self.sums, precision.sums_from_comoments(*state))[..., : precision.N_RESIDUALS]
         last = powers.last_residuals(self.sums, precision.sums_from_comoments(*state, rest))
         return self._residual_arrays(rest=rest[:, *lower], last=last[:, *lower])
 

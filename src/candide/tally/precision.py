@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Floats
 from candide.errors import InputError, NotCountedError
-from candide.kernels.powers import subtract_sums, sum_deviations
+from candide.kernels.powers import sum_deviations
 from candide.numerics import EXPANSION_PARTS, sum_to_expansion, two_product
 from candide.tally.base import Tally, broadcast_by_class, divide_or_zero, refuse_removal
 
@@ -152,11 +152,6 @@ def comoments_from_sums(sums: Floats) -> tuple[Floats, Floats, Floats]:
         lower = sum_to_expansion(*parts, *(-term for term in terms))[..., 0]
         lower -= gap[:, row] * gap[:, column] / safe
     return weight, mean, symmetric_from_lower(np.where(weight > 0, lower, 0.0), mean.shape[1])
-
-
-def residuals_of_sums(sums: Floats, weight: Floats, mean: Floats, scatter: Floats) -> Floats:
-    """(class, 1 + feature, 1 + feature, N_RESIDUALS) what the sums hold beyond weight, mean and scatter."""
-    return subtract_sums(sums, sums_from_comoments(weight, mean, scatter))[..., :N_RESIDUALS]
 
 
 def drift_residuals(mean: Floats, drift: Floats) -> Floats:
