@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from candide.distributions.categorical import Binned, Categorical
     from candide.distributions.density import Density, Exponential, Lomax, NegativeBinomial, Poisson
     from candide.distributions.documents import PolyaDocuments
+    from candide.distributions.elliptical import MultivariateNormal, MultivariateT
     from candide.distributions.multinomial import DirichletMultinomial, Multinomial
-    from candide.distributions.multivariate import MultivariateNormal, MultivariateT
     from candide.distributions.normal import LogScale, Normal, StudentT
     from candide.distributions.token_scores import TokenScores, WeightedTokens
 

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -70,10 +71,12 @@ class Distribution(PickledWithoutCaches, ABC):
     is_blas_bound: ClassVar[bool] = False  # whether rows are scored by products of matrices
     can_screen_classes: bool = False  # whether to find the largest class costs less than to score them all
 
+    _shaped_like: ClassVar[str]  # the name of a (class, feature) array
+
     @property
     def _shape(self) -> tuple[int, int]:
         """How many classes and features it has."""
-        raise NotImplementedError
+        return getattr(self, self._shaped_like).shape
 
     @property
     def n_classes(self) -> int:
@@ -235,26 +238,22 @@ class Distribution(PickledWithoutCaches, ABC):
         raise InputError(f"a {type(self).__name__} {what}", value=type(self).__name__, remedy=remedy)
 
 
+def from_base(name: str) -> Any:
+    """An attribute or method of the distribution that is wrapped."""
+    return property(attrgetter(f"base.{name}"))
+
+
 class WrappedDistribution(Distribution):
     """Shared by distributions that are made from another one."""
 
     base: Distribution
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.base.n_classes, self.base.n_features
-
-    @property
-    def is_blas_bound(self) -> bool:  # type: ignore[override]
-        return self.base.is_blas_bound
+    n_classes = from_base("n_classes")
+    n_features = from_base("n_features")
+    is_blas_bound = from_base("is_blas_bound")
 
     @property
     def inner_distribution(self) -> Distribution:
         return self.base
-
-
-def _method_of_base(name: str) -> Any:
-    return lambda self, *args, **kwargs: getattr(self.base, name)(*args, **kwargs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,14 +270,6 @@ class WeightedDistribution(WrappedDistribution):
         if self.weight.shape != (self.base.n_features,) or not np.isfinite(self.weight).all():
             what = f"{self.base.n_features} features, and weights of shape {self.weight.shape}"
             raise InputError(what, value=self.weight, remedy="pass a finite number for each")
-
-    @property
-    def block_kind(self) -> str:  # type: ignore[override]
-        return self.base.block_kind
-
-    @property
-    def nonlinear_reason(self) -> str:  # type: ignore[override]
-        return self.base.nonlinear_reason
 
     @cached_property
     def _scaled_base(self) -> Distribution | None:
@@ -302,10 +293,6 @@ class WeightedDistribution(WrappedDistribution):
     def base_and_weights(self) -> tuple[Distribution, Floats]:
         return self.base, self.weight
 
-    @property
-    def generative_distribution(self) -> Distribution:
-        return self.base.generative_distribution
-
     def level_scores(self) -> LevelScores | None:
         return self._scaled_level_scores
 
@@ -317,11 +304,14 @@ class WeightedDistribution(WrappedDistribution):
         weight = np.repeat(self.weight, np.diff(base.offsets))[:, None]
         return replace(base, table=multiply_contributions(base.table, weight))
 
-    sample = _method_of_base("sample")
-    sample_block = _method_of_base("sample_block")
-    mean = _method_of_base("mean")
-    parameters = _method_of_base("parameters")
-    describe = _method_of_base("describe")
+    block_kind = from_base("block_kind")
+    nonlinear_reason = from_base("nonlinear_reason")
+    generative_distribution = from_base("generative_distribution")
+    sample = from_base("sample")
+    sample_block = from_base("sample_block")
+    mean = from_base("mean")
+    parameters = from_base("parameters")
+    describe = from_base("describe")
 
     def form(self) -> "ScoreForm | None":
         form = self.base.form()

@@ -35,10 +35,7 @@ class Bernoulli(Distribution):
     threshold: float | None = 0.0  # None: values from 0 to 1, each so much of a yes
 
     name: ClassVar[str] = "bernoulli"
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.log_no.shape
+    _shaped_like: ClassVar[str] = "log_no"
 
     @cached_property
     def _dense(self) -> tuple[Floats, Floats]:

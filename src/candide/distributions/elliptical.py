@@ -1,4 +1,7 @@
-"""Columns modelled together: what the multivariate normal and the multivariate t share.
+"""Columns modelled together: the multivariate normal, and its posterior predictive, the multivariate t.
+
+Each class has a mean and a covariance matrix, or one matrix is shared by all classes. The t has the heavier tails, the
+fewer the rows.
 
 A row is whitened by the inverse of the Cholesky root of the matrix: z = L^-1 (x - mean) has independent parts, so that
 log p(x) is a sum over them, and part j is what column j adds given the columns before it. Of a row with absent values
@@ -6,20 +9,23 @@ the marginal distribution of those present is taken, exactly; rows are grouped b
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
-from candide.distributions.arrays import FLAGS, ArraySource, DistributionShape, read_array
+from candide.distributions.arrays import FLAGS, POSITIVE, ArraySource, DistributionShape, read_array
 from candide.distributions.base import Distribution, Names, Rows, to_dense_floats
 from candide.distributions.mahalanobis import CholeskyRoot, DistanceScreen, SingularError
 from candide.distributions.score_expression import Expression, joint
 from candide.errors import InputError
+
+if TYPE_CHECKING:
+    from candide.distributions.score_form import ScoreForm
 
 LOG_2PI = float(np.log(2 * np.pi))
 _CHUNK_VALUES = 1 << 21  # values whitened at a time
@@ -27,6 +33,7 @@ _MIN_SCREENED_COLUMNS = 64  # from so many columns on bounds cost less than dist
 _MIN_CONSTANT_LOG_PROB = -1e9  # log p of what does not vary, at least
 _MIN_LEAD = 1e-9  # by which the largest must lead, of its own size: more than double precision loses
 _MAX_CORRELATED_COLUMNS = 8  # columns whose correlations are described
+_LINEAR_REMEDY = "use Gaussian(covariance='tied') with estimate='mean', 'map' or 'mle' for a linear score"
 
 
 class Elliptical(Distribution):
@@ -39,13 +46,17 @@ class Elliptical(Distribution):
     is_on_real_line: ClassVar[bool] = True
     is_blas_bound: ClassVar[bool] = True
     loc: Floats  # (class, feature)
+    factor: Any  # (class) by which the matrix is multiplied; None: 1
+    constant: Any  # (feature) whether a column does not vary; None: all vary
     _matrix_name: ClassVar[str]  # of the field that holds the matrices
-    _factor: Floats  # (class) by which the matrix is multiplied
-    constant: NDArray[np.bool_]  # (feature)
+    _class_fields: ClassVar[tuple[str, ...]] = ()  # fields with a positive number for each class
+    _shaped_like: ClassVar[str] = "loc"
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.loc.shape
+    def __post_init__(self) -> None:
+        defaults = {"factor": np.ones(len(self.loc)), "constant": np.zeros(self.loc.shape[1], bool)}
+        for name, default in defaults.items():
+            if vars(self).get(name, default) is None:
+                vars(self)[name] = default
 
     @property
     def _matrix(self) -> Floats:
@@ -136,7 +147,7 @@ class Elliptical(Distribution):
 
     def _log_prob_complete(self, size: Floats, x: Floats) -> Floats:
         """(row, class) log p of whole rows at a squared distance from each class."""
-        log_prob = self._log_density(size / self._factor, self._log_norm, self._n_varying)
+        log_prob = self._log_density(size / self.factor, self._log_norm, self._n_varying)
         if self.constant.any():
             # The same in all classes: however unlikely, it must not swallow the digits in which they differ.
             constant = _normal_contributions(x[self.constant].T, *self._constant_moments)
@@ -147,7 +158,7 @@ class Elliptical(Distribution):
     def _log_norm(self) -> Floats:
         """(class) the log of the determinant of the root."""
         log_det = np.array([self._root(c).log_det for c in range(self.n_classes)])
-        return log_det + 0.5 * self._n_varying * np.log(self._factor)
+        return log_det + 0.5 * self._n_varying * np.log(self.factor)
 
     @cached_property
     def _constant_moments(self) -> tuple[Floats, Floats]:
@@ -166,7 +177,7 @@ class Elliptical(Distribution):
             of_constant = _normal_contributions(values[:, own.constant], *own._constant_moments)
             out[np.ix_(rows, np.arange(self.n_classes), constant)] = of_constant[:, None, :]
             for c in range(self.n_classes):
-                root, factor = own._root(c), self._factor[c]
+                root, factor = own._root(c), self.factor[c]
                 z = root.whiten((values - own.loc[c]).T).T / np.sqrt(factor)
                 scores = self._conditional_log_prob(z, c) - root.log_diagonal - 0.5 * np.log(factor)
                 out[rows[:, None], c, varying] = scores
@@ -180,12 +191,12 @@ class Elliptical(Distribution):
         out[:, self.constant] = mean + z[:, self.constant] * np.sqrt(variance)
         for c in np.unique(y):
             rows = y == c
-            moved = self._root(c).color(z[np.ix_(rows, varying)]) * lengths[rows, None] * np.sqrt(self._factor[c])
+            moved = self._root(c).color(z[np.ix_(rows, varying)]) * lengths[rows, None] * np.sqrt(self.factor[c])
             out[np.ix_(rows, varying)] = self.loc[c, varying] + moved
         return out
 
     def _covariance_parameters(self) -> dict[str, NDArray]:
-        matrix = self._matrix * self._factor[:, None, None]
+        matrix = self._matrix * self.factor[:, None, None]
         sd = np.sqrt(np.einsum("cjj->cj", matrix))
         return {"sd": sd, "correlation": matrix / (sd[:, :, None] * sd[:, None, :])}
 
@@ -209,17 +220,18 @@ class Elliptical(Distribution):
         The contributions of columns that do not vary are left out.
         """
         lower = np.tril_indices(self.n_features)
-        arrays = {"loc": self.loc, "matrix": self._matrix[:, *lower], "factor": self._factor, "constant": self.constant}
+        arrays = {"loc": self.loc, "matrix": self._matrix[:, *lower], "factor": self.factor, "constant": self.constant}
         return joint("conditional", x, **arrays, **parameters)
 
     def arrays(self) -> dict[str, NDArray]:
         """A symmetric matrix is saved by its lower triangle, one row a matrix; one row where all classes share it."""
-        lower = np.tril_indices(self.n_features)
-        return {"loc": self.loc, "matrix": self._matrix[:, *lower], "constant": self.constant.astype(np.uint8)}
+        lower, by_class = np.tril_indices(self.n_features), {name: getattr(self, name) for name in self._class_fields}
+        matrix, constant = self._matrix[:, *lower], self.constant.astype(np.uint8)
+        return {**by_class, "loc": self.loc, "matrix": matrix, "constant": constant}
 
-    @staticmethod
-    def _from_arrays(arrays: ArraySource, shape: DistributionShape) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Centres, matrices, and which columns do not vary."""
+    @classmethod
+    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
+        fields = {name: read_array(arrays, name, (shape.n_classes,), POSITIVE) for name in cls._class_fields}
         p, lower = shape.n_features, np.tril_indices(shape.n_features)
         array = arrays.get("matrix")
         n_matrices = 1 if array is not None and len(array) == 1 else shape.n_classes
@@ -231,17 +243,15 @@ class Elliptical(Distribution):
         if not (variances > 0).all():
             value = variances[~(variances > 0)][0].item()
             raise InputError(f"array 'matrix' holds the variance {value}; expected a number > 0", value=value)
-        return read_array(arrays, "loc", (shape.n_classes, p)), matrix, constant
-
-    def _check_matrices(self) -> Self:
-        """Itself, if its matrices are those of covariances."""
+        fields |= {"loc": read_array(arrays, "loc", (shape.n_classes, p)), cls._matrix_name: matrix}
+        distribution = cls(**fields, constant=constant)  # type: ignore[call-arg]
         try:
-            self.roots  # noqa: B018
+            distribution.roots  # noqa: B018
         except SingularError as error:
             raise InputError(
                 f"array 'matrix' is not a covariance (column {error.feature}); expected a positive definite matrix"
             ) from None
-        return self
+        return distribution
 
     def _marginal(self, present: NDArray[np.bool_]) -> Self:
         """The marginal distribution of the columns present."""
@@ -263,6 +273,103 @@ class Elliptical(Distribution):
     def _draw_scale_factors(self, y: Codes, rng: "np.random.Generator") -> Floats:
         """(row) by which a normal vector is lengthened."""
         return np.ones(len(y))
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateNormal(Elliptical):
+    loc: Floats  # (class, feature)
+    covariance: Floats  # (class, feature, feature), or (1, feature, feature) where all classes share it
+    constant: Any = None  # (feature) columns that do not vary
+
+    name: ClassVar[str] = "multivariate_normal"
+    _matrix_name: ClassVar[str] = "covariance"
+    nonlinear_reason: ClassVar[str] = f"the covariances of the classes differ; {_LINEAR_REMEDY}, or quadratic()"
+
+    @cached_property
+    def factor(self) -> Floats:
+        return np.ones(len(self.loc))
+
+    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
+        return -0.5 * (p * LOG_2PI + size) - log_norm
+
+    def _conditional_log_prob(self, z: Floats, c: int) -> Floats:
+        return normal_conditionals(z)
+
+    def divergence(self, other: Self) -> Floats:
+        """(class, 1) of all columns together."""
+        names, out = ("mean", "sd", "correlation"), []
+        a, b = ([params[name] for name in names] for params in (self.parameters(), other.parameters()))
+        for m, s, r, n, t, q in zip(*a, *b, strict=True):
+            gap, ratio = (m - n) / s, t / s  # in the units of the first
+            moved = q * ratio[:, None] * ratio
+            pairs = (r, moved), (moved, r)
+            twice = sum(np.trace(np.linalg.solve(x, y)) + gap @ np.linalg.solve(x, gap) for x, y in pairs)
+            out.append([max(0.0, float(0.5 * twice - len(m)))])
+        return np.array(out)
+
+    def parameters(self) -> dict[str, NDArray]:
+        return {"mean": self.loc, **self._covariance_parameters()}
+
+    def form(self) -> "ScoreForm":
+        """x' A x + w . x with A = -1/2 covariance^-1; where it is tied the square is the same in all classes."""
+        from candide.distributions.score_form import NumericForm
+
+        varying = ~self.constant
+        weight, constant = np.zeros_like(self.loc), np.zeros((self.n_classes, 1))
+        tied = len(self.covariance) == 1
+        square = np.zeros((self.n_classes, self.n_features, self.n_features))
+        middle = self.loc.mean(axis=0) if tied else np.zeros(self.n_features)
+        for c in range(self.n_classes):
+            root = self._root(c)
+            mean, gap = root.whiten(self.loc[c][:, None])[:, 0], root.whiten((self.loc[c] - middle)[:, None])[:, 0]
+            weight[c, varying] = root.unwhiten(gap)
+            constant[c, 0] = -0.5 * gap @ (mean + root.whiten(middle[:, None])[:, 0])
+            if not tied:
+                constant[c, 0] -= root.log_det
+                square[c][np.ix_(varying, varying)] = -0.5 * root.precision()
+        if self.n_features == 1:  # one column needs no other: what is absent adds nothing
+            square = square[:, :, 0]
+        return NumericForm(constant, weight, None if tied else square)
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateT(Elliptical):
+    df: Floats  # (class) positive
+    loc: Floats  # (class, feature)
+    scale: Floats  # (class, feature, feature), or (1, feature, feature) where classes differ in their factor alone
+    factor: Any = None  # (class) by which the scale matrix is multiplied
+    constant: Any = None  # (feature) columns that do not vary
+
+    name: ClassVar[str] = "multivariate_t"
+    _matrix_name: ClassVar[str] = "scale"
+    _class_fields: ClassVar[tuple[str, ...]] = ("df", "factor")
+    nonlinear_reason: ClassVar[str] = f"with estimate='predictive' it is the multivariate t; {_LINEAR_REMEDY}"
+
+    def _log_density(self, size: Floats, log_norm: Floats, p: int) -> Floats:
+        df = self.df
+        norm = numerics.log_rising_factorial(df / 2, np.full_like(df, p / 2)) - 0.5 * p * np.log(np.pi * df) - log_norm
+        return norm - 0.5 * (df + p) * np.log1p(size / df)
+
+    def _conditional_log_prob(self, z: Floats, c: int) -> Floats:
+        return t_conditionals(z, self.df[c])
+
+    def _draw_scale_factors(self, y: Codes, rng: "np.random.Generator") -> Floats:
+        return np.sqrt(self.df[y] / rng.chisquare(self.df[y]))
+
+    def mean(self) -> Floats:
+        return np.where(self.df[:, None] > 1, self.loc, np.nan)
+
+    def parameters(self) -> dict[str, NDArray]:
+        """With the deviations of the scale matrix, as Student's t has them."""
+        shape = self._covariance_parameters()
+        df = np.broadcast_to(self.df[:, None], self.loc.shape)
+        return {"df": df, "loc": self.loc, "scale": shape["sd"], "correlation": shape["correlation"]}
+
+    def score_expression(self, x: Expression, **parameters: Any) -> Expression:
+        """With the constant of the t of each column, given so many others."""
+        df = self.df[:, None] + np.arange(self.n_features)
+        rising = numerics.log_rising_factorial(df / 2, np.full_like(df, 0.5))
+        return super().score_expression(x, df=self.df, rising=rising)
 
 
 def normal_conditionals(z: Floats) -> Floats:

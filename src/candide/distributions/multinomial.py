@@ -148,10 +148,7 @@ class DirichletMultinomial(Distribution):
     nonlinear_reason: ClassVar[str] = (
         "with estimate='predictive' repeats count less; use estimate='mean', 'map' or 'mle'"
     )
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.alpha.shape
+    _shaped_like: ClassVar[str] = "alpha"
 
     @cached_property
     def _total(self) -> Floats:

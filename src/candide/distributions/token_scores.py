@@ -39,6 +39,7 @@ from candide.distributions.base import (
     Names,
     Rows,
     WrappedDistribution,
+    from_base,
     symmetric_divergence,
 )
 from candide.distributions.documents import DocumentDistribution, TokenCells
@@ -264,18 +265,15 @@ class WeightedTokens(WrappedDistribution, DocumentDistribution):
     name: ClassVar[str] = "weighted_tokens"
     has_density = False
     nonlinear_reason: ClassVar[str] = "each word counts less in a longer document; use weights=None"
+    tokens = from_base("tokens")
+    cells = from_base("cells")
+    generative_distribution = from_base("generative_distribution")
+    token_probabilities = from_base("token_probabilities")
+    sample = from_base("sample")  # weights are about the class, not about the documents
 
     def __post_init__(self) -> None:
         if self.base._given("constant", "common", "only_known"):
             raise InputError("these scores are not sums over tokens alone", remedy="use Text(model='multinomial')")
-
-    @property
-    def tokens(self) -> Tokens:  # type: ignore[override]
-        return self.base.tokens
-
-    @property
-    def cells(self) -> TokenCells:  # type: ignore[override]
-        return self.base.cells
 
     @cached_property
     def _table(self) -> tuple[Any, ...]:
@@ -308,21 +306,10 @@ class WeightedTokens(WrappedDistribution, DocumentDistribution):
         length = occurrence_weights(self.base.count_mode, occurrences).sum(keepdims=True)
         return self.token_scores(token_indices, occurrences) * self._length_factor(length)
 
-    def token_probabilities(self, token_indices: Codes) -> Floats | None:
-        return self.base.token_probabilities(token_indices)
-
     def scale_tables(self, weight: Floats) -> "WeightedTokens":
         w = float(weight[0])
         unknown = None if self.unknown_scores is None else self.unknown_scores * w
         return replace(self, weight=self.weight * w, unknown_scores=unknown)
-
-    @property
-    def generative_distribution(self) -> Distribution:
-        return self.base
-
-    def sample(self, y: Codes, rng: "np.random.Generator") -> NDArray:
-        """Documents of the unweighted distribution: weights are about the class, not about the documents."""
-        return self.base.sample(y, rng)
 
     def describe(
         self, j: int, columns: Names = (), levels: Names = (), weights: Any = None, max_rows: int = 12
