@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import numerics, priors
-from candide.conjugate.normal import default_variance, is_flat
+from candide.conjugate.normal import default_variance, has_mean_and_scale, is_flat, refuse_mle_only
 from candide.data.blocks import Codes, Floats
 from candide.distributions import Distribution, MultivariateNormal, MultivariateT
 from candide.distributions.elliptical import normal_conditionals, t_conditionals
@@ -55,20 +55,13 @@ class ColumnSplit:
     def from_tally(cls, tally: CoMoments, prior: Prior | None) -> "ColumnSplit":
         moments = tally.to_moments()
         pooled = moments.pool()
-        is_constant = is_flat(pooled)[0] & (not _has_mean_and_scale(prior))
+        is_constant = is_flat(pooled)[0] & (not has_mean_and_scale(prior))
         square = pooled.mean[0] ** 2
         variance = np.where(is_constant, np.where(square > 0, square, 1.0), 0.0)
         if is_constant.any():
             varying = np.flatnonzero(~is_constant)
             tally, moments = tally.select_features(varying), moments.select_features(varying)
         return cls(tally, moments, is_constant, pooled.mean[0], variance)
-
-
-def _has_mean_and_scale(prior: Prior | None) -> bool:
-    """Whether a prior has a mean and a scale of its own, and so needs nothing of the columns."""
-    if isinstance(prior, priors.NormalInverseWishart):
-        return prior.mean is not None and prior.scale is not None
-    return isinstance(prior, priors.NormalInverseGamma) and prior.mean is not None and prior.b is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +113,7 @@ def _fit(
             added = prior.fraction * divide_or_zero(pooled.m2, pooled.n).max(axis=-1, initial=0.0)
             np.einsum("...jj->...j", matrix)[...] += added[..., None]
         return CovarianceFit(tally.mean, matrix)
-    _refuse_mle_only(prior, "pass estimate='mle'")
+    refuse_mle_only(prior, "pass estimate='mle'")
     k, p = tally.mean.shape[-2:]
     n_means = k if tied else 1
     after = _wishart_posterior(tally, scatter, _wishart_prior(prior, moments, n_means), tied=tied)
@@ -139,7 +132,7 @@ def evidence(tally: CoMoments, prior: Prior | None, column_evidence: Floats, *, 
 
     Shrinkage has no part in it: the evidence is that of the prior.
     """
-    _refuse_mle_only(prior, "use NormalInverseWishart()")
+    refuse_mle_only(prior, "use NormalInverseWishart()")
     split = ColumnSplit.from_tally(tally, prior)
     before = _wishart_prior(prior, split.moments, len(tally.mean) if tied else 1)
     is_improper = before.kappa <= 0 or before.df <= before.mean.shape[-1] - 1 or bool((before.scale <= 0).any())
@@ -147,12 +140,6 @@ def evidence(tally: CoMoments, prior: Prior | None, column_evidence: Floats, *, 
     out = column_evidence.copy()
     out[:, ~split.is_constant] = _wishart_evidence(split.tally, before, tied=tied)
     return out
-
-
-def _refuse_mle_only(prior: Prior | None, remedy: str) -> None:
-    if isinstance(prior, priors.AddedVariance | priors.Unbiased):
-        what = f"{prior!r} belongs to the MLE, and has no posterior and no marginal likelihood"
-        raise InputError(what, value=prior, remedy=remedy)
 
 
 def held_out_contributions(
@@ -175,7 +162,7 @@ def held_out_contributions(
     moments = Moments(*(replace_own_class(getattr(tally, a), getattr(own, a), y) for a in ("n", "mean", "m2")))
     pooled = moments.pool()
     constant, varying = split.is_constant, np.flatnonzero(~split.is_constant)
-    usable = np.ones(len(x), bool) if _has_mean_and_scale(prior) else (is_flat(pooled)[:, 0] == constant).all(axis=1)
+    usable = np.ones(len(x), bool) if has_mean_and_scale(prior) else (is_flat(pooled)[:, 0] == constant).all(axis=1)
     scatters = shrink_scatter(split.tally, shrinkage), shrink_scatter(own.select_features(varying), shrinkage)
     weight, scatter = replace_own_class(tally.weight, own.weight, y), replace_own_class(*scatters, y)
     left = CoMoments(weight, moments.mean[..., varying], scatter)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from candide import numerics
 from candide.data.blocks import Floats
-from candide.priors import Jeffreys, NormalInverseGamma, Prior, Uniform
+from candide.errors import InputError
+from candide.priors import AddedVariance, Jeffreys, NormalInverseGamma, NormalInverseWishart, Prior, Unbiased, Uniform
 from candide.tally import Moments
 from candide.tally.base import divide_or_zero
 
@@ -65,6 +66,23 @@ class NormalPosterior:
     scatter: Floats  # of the cell alone, about its posterior
 
 
+def has_mean_and_scale(prior: Prior | None) -> bool:
+    """Whether a prior needs nothing of the columns."""
+    if isinstance(prior, NormalInverseWishart):
+        return prior.mean is not None and prior.scale is not None
+    return isinstance(prior, NormalInverseGamma) and prior.mean is not None and prior.b is not None
+
+
+def is_mle_only(prior: Prior | None) -> bool:
+    return isinstance(prior, AddedVariance | Unbiased)
+
+
+def refuse_mle_only(prior: Prior | None, remedy: str) -> None:
+    if is_mle_only(prior):
+        what = f"{prior!r} belongs to the MLE: it has no posterior and no marginal likelihood"
+        raise InputError(what, value=prior, remedy=remedy)
+
+
 def is_flat(tally: Moments, groups: VarianceGroups | None = None) -> NDArray[np.bool_]:
     """(class, feature) where the values of a group have no spread beyond rounding, or there are none."""
     noise = tally.n * (_ULPS * tally.mean) ** 2
@@ -78,9 +96,7 @@ def even_out(tally: Moments, prior: Prior | None, wide: Any = False) -> tuple[Mo
     prior that has its own mean and scale, nor for columns whose variance is made ``wide`` in another way.
     """
     pooled = tally.pool()
-    flat = is_flat(pooled) & ~np.asarray(wide)
-    if isinstance(prior, NormalInverseGamma) and prior.mean is not None and prior.b is not None:
-        flat = np.zeros_like(flat)
+    flat = is_flat(pooled) & ~np.asarray(wide) & (not has_mean_and_scale(prior))
     if not flat.any():
         return tally, flat
     square = pooled.mean**2

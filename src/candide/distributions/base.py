@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide import kernels
-from candide.data.blocks import Block, Codes, Csr, Floats, to_dense
-from candide.distributions.arrays import ArraySource, DistributionShape, read_array
+from candide.data.blocks import Block, Codes, Csr, Floats, find_first, to_dense
+from candide.distributions.arrays import ArrayRule, ArraySource, DistributionShape, read_array
 from candide.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Distribution(PickledWithoutCaches, ABC):
     can_screen_classes: bool = False  # whether to find the largest class costs less than to score them all
 
     _shaped_like: ClassVar[str]  # the name of a (class, feature) array
+    _saved_fields: ClassVar[dict[str, tuple[str, ArrayRule]]] = {}  # (class, feature): names in files, and values
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -112,7 +113,6 @@ class Distribution(PickledWithoutCaches, ABC):
         """What each feature adds, of a dense block without infinities."""
 
     def log_prob(self, block: Block) -> Floats:
-        """(row, class) log-probabilities."""
         out = np.zeros((block.shape[0], self.n_classes))
         if self.add_log_prob(block, out) == kernels.INFINITE:
             refuse_infinite(to_dense(block))
@@ -227,12 +227,17 @@ class Distribution(PickledWithoutCaches, ABC):
 
     def arrays(self) -> dict[str, NDArray]:
         """The state except what is in the plan: arrays of float64, int64, int32 or bytes with at most two axes."""
-        self._refuse("cannot be saved without its counts", "save the model with detail='tally'")
+        if not self._saved_fields:
+            self._refuse("cannot be saved without its counts", "save the model with detail='tally'")
+        return {name: getattr(self, field) for field, (name, _) in self._saved_fields.items()}
 
     @classmethod
     def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: "Distribution | None" = None) -> Self:
         """The distribution of ``arrays``; raise an InputError that names a wrong array and what was expected."""
-        raise InputError(f"a {cls.__name__} cannot be made from arrays")
+        if not cls._saved_fields:
+            raise InputError(f"a {cls.__name__} cannot be made from arrays")
+        size, fields = (shape.n_classes, shape.n_features), cls._saved_fields.items()
+        return cls(**{field: read_array(arrays, name, size, rule) for field, (name, rule) in fields})
 
     def _refuse(self, what: str, remedy: str = "") -> NoReturn:
         raise InputError(f"a {type(self).__name__} {what}", value=type(self).__name__, remedy=remedy)
@@ -343,7 +348,6 @@ def symmetric_divergence(p: Floats, q: Floats) -> Floats:
 
 
 def chunk_slices(x: NDArray, out: Floats) -> Iterator[slice]:
-    """Consecutive slices of the rows of a block."""
     step = max(1, _CHUNK_CELLS // max(1, out.shape[1] * x.shape[1]))
     return (slice(start, start + step) for start in range(0, len(x), step))
 
@@ -362,11 +366,9 @@ def mask_absent(x: NDArray, contributions: Floats) -> Floats:
 
 
 def refuse_infinite(x: NDArray) -> None:
-    """Raise an error if a block holds an infinity."""
-    at = np.argwhere(np.isinf(x))
-    if len(at):
-        row, column = at[0].tolist()
-        value, remedy = x[row, column], "pass NaN for absent"
+    if first := find_first(x, np.isinf):
+        row, column, value = first
+        remedy = "pass NaN for absent"
         raise InputError(f"{value} is not a finite number", column=column, row=row, value=value, remedy=remedy)
 
 

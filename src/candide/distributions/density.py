@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Csr, Floats, row_numbers
 from candide.distributions import score_expression as expr
-from candide.distributions.arrays import NON_NEGATIVE, POSITIVE, ArrayRule, ArraySource, DistributionShape, read_array
+from candide.distributions.arrays import NON_NEGATIVE, POSITIVE
 from candide.distributions.base import (
     MAX_SCORED_VALUE,
     Distribution,
@@ -124,9 +124,7 @@ class Density(Elementwise):
 
 
 class NonNegativeDistribution(Elementwise):
-    """Its fields are its parameters, with a rule for the values of each."""
-
-    _rules: ClassVar[dict[str, ArrayRule]]  # of each parameter
+    """Its fields are its parameters."""
 
     def __post_init__(self) -> None:
         # One layout for all: the order of a sum, and so its last bit, follows that of the arrays.
@@ -138,7 +136,7 @@ class NonNegativeDistribution(Elementwise):
 
     @property
     def params(self) -> dict[str, Floats]:  # type: ignore[override]
-        return {name: getattr(self, name) for name in self._rules}
+        return {name: getattr(self, name) for name in self._saved_fields}
 
     def score_expression(self, x: Expression) -> Expression:
         return expr.zero_if_missing(x, expr.where(x < 0.0, -np.inf, self._clipped_expression(expr.clip(x, 0.0))))
@@ -146,14 +144,6 @@ class NonNegativeDistribution(Elementwise):
     def _clipped_expression(self, x: Expression) -> Expression:
         """The score of values from 0 to the largest that is scored."""
         raise NotImplementedError
-
-    def arrays(self) -> dict[str, NDArray]:
-        return dict(self.params)
-
-    @classmethod
-    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
-        size = shape.n_classes, shape.n_features
-        return cls(**{name: read_array(arrays, name, size, rule) for name, rule in cls._rules.items()})
 
 
 class _LinearInValue(NonNegativeDistribution):
@@ -177,7 +167,7 @@ class Poisson(_LinearInValue):
     rate: Floats  # (class, feature) from zero
 
     name: ClassVar[str] = "poisson"
-    _rules: ClassVar[dict[str, ArrayRule]] = {"rate": NON_NEGATIVE}
+    _saved_fields: ClassVar = {"rate": ("rate", NON_NEGATIVE)}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         rate = params["rate"]
@@ -202,7 +192,7 @@ class NegativeBinomial(NonNegativeDistribution):
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "negative_binomial"
-    _rules: ClassVar[dict[str, ArrayRule]] = {"shape": NON_NEGATIVE, "rate": POSITIVE}
+    _saved_fields: ClassVar = {"shape": ("shape", NON_NEGATIVE), "rate": ("rate", POSITIVE)}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         shape, rate = params["shape"], params["rate"]
@@ -230,7 +220,7 @@ class Exponential(_LinearInValue):
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "exponential"
-    _rules: ClassVar[dict[str, ArrayRule]] = {"rate": POSITIVE}
+    _saved_fields: ClassVar = {"rate": ("rate", POSITIVE)}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         rate = params["rate"]
@@ -255,7 +245,7 @@ class Lomax(NonNegativeDistribution):
     rate: Floats  # (class, feature) positive
 
     name: ClassVar[str] = "lomax"
-    _rules: ClassVar[dict[str, ArrayRule]] = {"shape": POSITIVE, "rate": POSITIVE}
+    _saved_fields: ClassVar = {"shape": ("shape", POSITIVE), "rate": ("rate", POSITIVE)}
 
     def _log_density(self, x: NDArray, params: dict[str, Floats]) -> Floats:
         shape, rate = params["shape"], params["rate"]

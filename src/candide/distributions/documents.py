@@ -56,7 +56,6 @@ class TokenCells(PickledWithoutCaches):
         return len(self.starts) - 1
 
     def key(self, i: int) -> bytes:
-        """A token as bytes."""
         return self.letters[self.starts[i] : self.starts[i + 1]].tobytes()
 
     def token_texts(self, token_indices: Codes) -> list[str]:

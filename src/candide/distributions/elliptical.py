@@ -156,13 +156,11 @@ class Elliptical(Distribution):
 
     @cached_property
     def _log_norm(self) -> Floats:
-        """(class) the log of the determinant of the root."""
         log_det = np.array([self._root(c).log_det for c in range(self.n_classes)])
         return log_det + 0.5 * self._n_varying * np.log(self.factor)
 
     @cached_property
     def _constant_moments(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the columns that do not vary."""
         return self.loc[0, self.constant], np.einsum("jj->j", self._matrix[0])[self.constant]
 
     def _contributions(self, x: NDArray) -> Floats:
@@ -254,7 +252,6 @@ class Elliptical(Distribution):
         return distribution
 
     def _marginal(self, present: NDArray[np.bool_]) -> Self:
-        """The marginal distribution of the columns present."""
         if present.all():
             return self
         matrix: Any = {self._matrix_name: self._matrix[:, present][:, :, present]}

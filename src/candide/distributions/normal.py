@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from candide import kernels, numerics
 from candide.data.blocks import Block, Codes, Floats
-from candide.distributions.arrays import FINITE, POSITIVE, ArrayRule, ArraySource, DistributionShape, read_array
+from candide.distributions.arrays import FINITE, POSITIVE, ArraySource, DistributionShape
 from candide.distributions.base import Distribution, WrappedDistribution, mask_absent, to_dense_floats
 from candide.distributions.score_expression import Expression, log, log1p, parameter, square, where, zero_if_missing
 from candide.errors import InputError
@@ -22,7 +22,6 @@ class _LocationScale(Distribution):
     """Shared by both: a centre and a scale in each class and column."""
 
     is_on_real_line: ClassVar[bool] = True
-    _rules: ClassVar[dict[str, tuple[str, ArrayRule]]]  # the array of a file, and its rule, of each field
     loc: Floats  # (class, feature)
 
     @property
@@ -38,14 +37,6 @@ class _LocationScale(Distribution):
         """The centre, the inverse of the scale, ..., and the log-density at the centre."""
         raise NotImplementedError
 
-    def arrays(self) -> dict[str, NDArray]:
-        return {name: getattr(self, field) for field, (name, _) in self._rules.items()}
-
-    @classmethod
-    def from_arrays(cls, arrays: ArraySource, shape: DistributionShape, base: Distribution | None = None) -> Self:
-        size = shape.n_classes, shape.n_features
-        return cls(**{field: read_array(arrays, name, size, rule) for field, (name, rule) in cls._rules.items()})
-
 
 @dataclass(frozen=True, eq=False)
 class Normal(_LocationScale):
@@ -57,7 +48,7 @@ class Normal(_LocationScale):
         "the variances of the classes differ; use Gaussian(covariance='tied-diagonal') with estimate='mean', 'map' or "
         "'mle', or quadratic()"
     )
-    _rules: ClassVar[dict[str, tuple[str, ArrayRule]]] = {"loc": ("mean", FINITE), "variance": ("variance", POSITIVE)}
+    _saved_fields: ClassVar = {"loc": ("mean", FINITE), "variance": ("variance", POSITIVE)}
 
     def _score_parameters(self) -> tuple[Floats, ...]:
         return self.loc, 1.0 / np.sqrt(self.variance), -0.5 * (np.log(2 * np.pi) + np.log(self.variance))
@@ -124,11 +115,7 @@ class StudentT(_LocationScale):
         "with estimate='predictive' it is Student's t; use estimate='mean', 'map' or 'mle', "
         "and Gaussian(covariance='tied-diagonal') for a linear score"
     )
-    _rules: ClassVar[dict[str, tuple[str, ArrayRule]]] = {
-        "df": ("df", POSITIVE),
-        "loc": ("loc", FINITE),
-        "scale": ("scale", POSITIVE),
-    }
+    _saved_fields: ClassVar = {"df": ("df", POSITIVE), "loc": ("loc", FINITE), "scale": ("scale", POSITIVE)}
 
     def _score_parameters(self) -> tuple[Floats, ...]:
         log_norm = numerics.log_rising_factorial(self.df / 2, 0.5) - 0.5 * np.log(np.pi * self.df) - np.log(self.scale)

@@ -108,7 +108,6 @@ class TokenWeights:
 
     @classmethod
     def from_unsorted(cls, letters: NDArray, starts: NDArray, weight: Floats, *rest: Any, **settings: Any) -> Self:
-        """Tokens in any order."""
         order = sorted_keys.sort_order(letters, starts)
         return cls(*sorted_keys.take_keys(letters, starts, order), weight[order], *rest, **settings)
 
@@ -149,7 +148,6 @@ class TokenWeights:
         return replace(self, letters=letters, starts=starts, weight=self.weight[is_kept])
 
     def arrays(self) -> dict[str, NDArray]:
-        """The whole state."""
         numbers = {"weight": self.weight, "default_weight": np.array([self.default_weight], np.float64)}
         return {"letters": self.letters, "starts": self.starts, **numbers, "weighting": self.weighting.to_array()}
 

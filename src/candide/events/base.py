@@ -198,7 +198,7 @@ class EventModel:
         """(feature,) mutual information of each column and the class, in nats; None where there is no measure."""
         from candide.tally import association
 
-        return getattr(association, self._information)(tally)
+        return getattr(association, self._information)(self._tally_to_test(tally))
 
     def free_parameters(self, tally: Any, n_features: int) -> Floats:
         """(feature,) free parameters of each feature in a class: for levels, one less than those that occur."""
@@ -213,7 +213,7 @@ class EventModel:
         """The classical test that each column depends on the class; None where there is none."""
         from candide.tally import association
 
-        return getattr(association, self._association_test)(tally)
+        return getattr(association, self._association_test)(self._tally_to_test(tally))
 
     def held_out_contributions(
         self,
@@ -271,6 +271,10 @@ class EventModel:
 
     def _evidence(self, tally: Any, prior: Any) -> Floats:
         raise InputError(f"the {self._title} event model has no marginal likelihood")
+
+    def _tally_to_test(self, tally: Any) -> Any:
+        """The tally by which the association of columns and the class is measured."""
+        return tally
 
     def _held_out_contributions(
         self, tally: Any, prior: Any, how: str, block: Block, y: Codes, weight: Floats | None

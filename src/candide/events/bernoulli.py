@@ -1,7 +1,7 @@
 """Bernoulli: a number lies above a threshold, or it does not. The absent word counts."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from candide.events.base import EventModel, PosteriorSampler, Support
 from candide.priors import Beta, Jeffreys, Prior, Uniform, refuse_improper
 from candide.tally import LevelTally, Sums
 from candide.tally.base import refuse_cells
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 
 @dataclass(frozen=True)
@@ -81,11 +78,8 @@ class Bernoulli(EventModel):
         refuse_improper(alpha <= 0, prior)
         return pairs.per_feature(level_evidence(pairs, alpha))
 
-    def information(self, tally: LevelTally | Sums) -> Floats | None:
-        return super().information(_to_level_tally(tally))
-
-    def association_test(self, tally: LevelTally | Sums) -> "AssociationTest | None":
-        return super().association_test(_to_level_tally(tally))
+    def _tally_to_test(self, tally: LevelTally | Sums) -> LevelTally:
+        return _to_level_tally(tally)
 
     @property
     def _has_leading_axes(self) -> bool:  # type: ignore[override]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +34,6 @@ from candide.numerics import log_or_minus_inf
 from candide.priors import Dirichlet, Jeffreys, PooledDirichlet, Prior, Uniform, refuse_improper
 from candide.tally import LevelTally, Moments
 from candide.tally.base import subtract_sums
-
-if TYPE_CHECKING:
-    from candide.tally.association import AssociationTest
 
 _MIN_LOG_ODDS = 3.0  # by which categories must predict better, odds of twenty to one; else the column stays a number
 _MAX_CELLS = 1 << 22  # (class, level, class): beyond, a column is taken for a number
@@ -260,16 +257,13 @@ class Binned(EventModel):
         coarse = tuple(e.coarsen(group) for e, group in zip(encodings, groups, strict=True))  # type: ignore[attr-defined]
         return Categorical(), a.coarsen(groups), b.coarsen(groups), coarse
 
-    def information(self, tally: LevelTally) -> Floats | None:
+    def _tally_to_test(self, tally: LevelTally) -> LevelTally:
         """That of the bins: with so many cells chance would seem to be information."""
-        return super().information(tally.coarsen(self._bins(tally)))
+        return tally.coarsen(self._bins(tally))
 
     def free_parameters(self, tally: LevelTally, n_features: int) -> Floats:
         """(feature,) the number of bins less one."""
-        return super().free_parameters(tally.coarsen(self._bins(tally)), n_features)
-
-    def association_test(self, tally: LevelTally) -> "AssociationTest | None":
-        return super().association_test(tally.coarsen(self._bins(tally)))
+        return super().free_parameters(self._tally_to_test(tally), n_features)
 
     def _estimate(self, tally: LevelTally, prior: Prior | None, how: str) -> "distributions.Binned":
         bins = self._bins(tally)

@@ -36,6 +36,9 @@ class RateEvent(EventModel):
     _default_prior: ClassVar[Gamma]  # what Gamma() stands for
     _pooled_rate: ClassVar[float]  # where the data show none
     _distribution: ClassVar[type[distributions.Poisson] | type[distributions.Exponential]]  # of values at a rate
+    _predictive: ClassVar[type[distributions.NegativeBinomial] | type[distributions.Lomax]]  # at an uncertain rate
+    _needs_events: ClassVar[bool]  # whether a rate of 0 is no distribution
+    _no_rate: ClassVar[str]  # why values give no rate
     encoding = Identity(least=0.0)
 
     prior: Prior | str | None = field(default=Gamma())
@@ -50,18 +53,25 @@ class RateEvent(EventModel):
         pooled = self._events_and_exposure(tally.pool())
         return _resolve_gamma(prior, self._default_prior, *pooled, default_rate=self._pooled_rate)
 
-    def _rate(self, tally: Sums, shape: Floats, rate: Floats, how: str) -> Floats:
-        """The rate of events per exposure under Gamma(shape, rate); not finite where nothing determines it."""
-        events, exposure = self._events_and_exposure(tally)
+    def _gamma_posterior(self, prior: Prior | None, tally: Sums) -> tuple[Floats, Floats]:
+        (events, exposure), (shape, rate) = self._events_and_exposure(tally), self._gamma_parameters(prior, tally)
+        return shape + events, rate + exposure
+
+    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
+        shape, rate = self._gamma_posterior(prior, tally)
+        if how == "predictive":
+            is_undetermined = (rate <= 0) | (self._needs_events & (shape <= 0))
+            refuse_cells(is_undetermined, f"no value, and {prior!r} is improper; use Gamma()")
+            return self._predictive(shape, rate)
+        events, exposure = self._events_and_exposure(tally) if how == "mle" else (shape, rate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if how == "mle":
-                return events / exposure
-            return (_mode_events(shape + events) if how == "map" else shape + events) / (rate + exposure)
+            estimate = (_mode_events(events) if how == "map" else events) / exposure
+        is_undetermined = ~np.isfinite(estimate) | (self._needs_events & (estimate <= 0))
+        refuse_cells(is_undetermined, f"{self._no_rate}; use estimate='predictive' or the prior Gamma()")
+        return self._distribution(estimate)
 
     def _posterior_sampler(self, tally: Sums, prior: Prior | None) -> PosteriorSampler:
-        events, exposure = self._events_and_exposure(tally)
-        shape, rate = self._gamma_parameters(prior, tally)
-        shape, rate = shape + events, rate + exposure
+        shape, rate = self._gamma_posterior(prior, tally)
         refuse_cells((rate <= 0) | (shape <= 0), "no value to draw a rate from; use the prior Gamma()")
         return lambda rng: self._distribution(rng.standard_gamma(shape) / rate)
 
@@ -93,20 +103,12 @@ class Poisson(RateEvent):
     _default_prior: ClassVar[Gamma] = Gamma(rate=1.0)
     _pooled_rate: ClassVar[float] = 0.5
     _distribution = distributions.Poisson
+    _predictive = distributions.NegativeBinomial
+    _needs_events: ClassVar[bool] = False  # at a rate of 0 every count but 0 has probability 0
+    _no_rate: ClassVar[str] = "no value to take a rate of"
 
     def _events_and_exposure(self, tally: Sums) -> tuple[Floats, Floats]:
         return tally.total, tally.n
-
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
-        """A rate of 0 gives every count but 0 probability 0."""
-        shape, rate = self._gamma_parameters(prior, tally)
-        if how == "predictive":
-            refuse_cells(rate + tally.n <= 0, f"no value, and {prior!r} is improper; use Gamma()")
-            return distributions.NegativeBinomial(shape + tally.total, rate + tally.n)
-        estimate = self._rate(tally, shape, rate, how)
-        what = "no value to take a rate of; use estimate='predictive' or the prior Gamma()"
-        refuse_cells(~np.isfinite(estimate), what)
-        return distributions.Poisson(estimate)
 
     def _evidence(self, tally: Sums, prior: Prior | None) -> Floats:
         return super()._evidence(tally, prior) - tally.log_factorial
@@ -131,20 +133,12 @@ class Exponential(RateEvent):
     _default_prior: ClassVar[Gamma] = Gamma(shape=2.0)  # with one the MAP of a class without values would be rate 0
     _pooled_rate: ClassVar[float] = 1.0
     _distribution = distributions.Exponential
+    _predictive = distributions.Lomax
+    _needs_events: ClassVar[bool] = True
+    _no_rate: ClassVar[str] = "the values, none or all zero, give no rate"
 
     def _events_and_exposure(self, tally: Sums) -> tuple[Floats, Floats]:
         return tally.n, tally.total
-
-    def _estimate(self, tally: Sums, prior: Prior | None, how: str) -> distributions.Distribution:
-        shape, rate = self._gamma_parameters(prior, tally)
-        if how == "predictive":
-            shape, rate = shape + tally.n, rate + tally.total
-            refuse_cells((shape <= 0) | (rate <= 0), f"no value, and {prior!r} is improper; use Gamma()")
-            return distributions.Lomax(shape, rate)
-        estimate = self._rate(tally, shape, rate, how)
-        what = "the values, none or all zero, give no rate; use estimate='predictive' or the prior Gamma()"
-        refuse_cells(~(np.isfinite(estimate) & (estimate > 0)), what)
-        return distributions.Exponential(estimate)
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ class Gaussian(EventModel):
             return estimate(tally, prior, how, **self._joint_settings)
         if how == "mle":
             return self._most_likely(tally, prior)
-        _refuse_mle_only(prior, "pass estimate='mle'")
+        _refuse_other_priors(prior, "pass estimate='mle'")
         after, groups = self._posterior(tally, prior)
         refuse_cells(after.kappa <= 0, f"no value to take a mean of, and {prior!r} is improper; {_REMEDY}")
         wider = 1.0 + 1.0 / after.kappa if how == "predictive" else np.ones_like(after.kappa)
@@ -143,7 +143,7 @@ class Gaussian(EventModel):
 
     def _posterior_sampler(self, tally: Any, prior: Prior | None) -> PosteriorSampler:
         """Variances by gamma variates, and means given these; of a column that does not vary one for all classes."""
-        if self.has_covariance_matrix or self.covariance == "fixed" or _is_mle_only(prior):
+        if self.has_covariance_matrix or self.covariance == "fixed" or conjugate.normal.is_mle_only(prior):
             return super()._posterior_sampler(tally, prior)
         after, groups = self._posterior(tally, prior)
         refuse_cells((after.kappa <= 0) | (after.a <= 0) | (after.b <= 0), f"too few values for {prior!r}; {_REMEDY}")
@@ -185,11 +185,13 @@ class Gaussian(EventModel):
             from candide.conjugate.covariance import evidence
 
             column_evidence = tally.mean
-            if not _is_mle_only(prior):  # under NormalInverseWishart no column stands alone, or the usual prior serves
+            if not conjugate.normal.is_mle_only(
+                prior
+            ):  # under NormalInverseWishart no column stands alone, or the usual prior serves
                 column_prior = None if isinstance(prior, priors.NormalInverseWishart) else prior
                 column_evidence = Gaussian()._evidence(tally.to_moments(), column_prior)
             return evidence(tally, prior, column_evidence, tied=self.covariance == "tied")
-        _refuse_mle_only(prior, "there is no marginal likelihood; use NormalInverseGamma()")
+        _refuse_other_priors(prior, "there is no marginal likelihood; use NormalInverseGamma()")
         _, groups, values = self._groups(tally, prior)
         priors.refuse_improper((values.a <= 0) | (values.b <= 0) | (values.kappa <= 0), prior)
         variance = self.fixed if self.covariance == "fixed" else None
@@ -266,14 +268,8 @@ class LogNormal(Gaussian):
         return -x
 
 
-def _is_mle_only(prior: Prior | None) -> bool:
-    return isinstance(prior, priors.AddedVariance | priors.Unbiased)
-
-
-def _refuse_mle_only(prior: Prior | None, remedy: str) -> None:
-    if _is_mle_only(prior):
-        what = f"{prior!r} belongs to the MLE: it has no posterior and no marginal likelihood"
-        raise InputError(what, value=prior, remedy=remedy)
+def _refuse_other_priors(prior: Prior | None, remedy: str) -> None:
+    conjugate.normal.refuse_mle_only(prior, remedy)
     if isinstance(prior, priors.NormalInverseWishart):
         what = f"{prior!r} is of columns modelled together (covariance='full' or 'tied')"
         raise InputError(what, value=prior, remedy="pass NormalInverseGamma() for columns with variances of their own")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from candide.data.blocks import Codes, Floats
+from candide.events import Support
 
 Draw = Callable[[np.random.Generator, Codes], NDArray]
 _WORDS = ("ant", "bee", "cat", "dog", "été", "naïve", "ox")
@@ -83,25 +84,24 @@ class Example:
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Columns of numbers from ``low`` to ``high``, whole or not; a finite end is not always a valid value."""
+    """Columns of numbers of a support; a finite end is not always a valid value."""
 
-    low: float = -np.inf
-    high: float = np.inf
-    is_integer: bool = False
+    support: Support
 
     @property
     def is_unbounded(self) -> bool:
-        return np.isinf(self.low) and np.isinf(self.high) and not self.is_integer
+        return replace(self.support, is_open=False) == Support()
 
     def __call__(self, rng: np.random.Generator, y: Codes) -> NDArray:
-        if self.is_integer:
+        low, high = self.support.low, self.support.high
+        if self.support.is_integer:
             x = rng.poisson(1.0 + y).astype(float)
-            return np.clip(x + (self.low if np.isfinite(self.low) else 0.0), self.low, self.high)
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            return self.low + (self.high - self.low) * rng.beta(2.0, 2.0 + y)
-        if np.isfinite(self.low):
-            return self.low + rng.gamma(2.0, 1.0 + y)
-        return self.high - rng.gamma(2.0, 1.0 + y) if np.isfinite(self.high) else rng.normal(y, 1.0 + y)
+            return np.clip(x + (low if np.isfinite(low) else 0.0), low, high)
+        if np.isfinite(low) and np.isfinite(high):
+            return low + (high - low) * rng.beta(2.0, 2.0 + y)
+        if np.isfinite(low):
+            return low + rng.gamma(2.0, 1.0 + y)
+        return high - rng.gamma(2.0, 1.0 + y) if np.isfinite(high) else rng.normal(y, 1.0 + y)
 
 
 def draw_categories(rng: np.random.Generator, y: Codes) -> NDArray:
@@ -148,7 +148,6 @@ def make_examples(draw: Draw, seed: int = 0, n_columns: int = 3) -> dict[str, Ex
 
 
 def with_missing(column: NDArray, holes: NDArray) -> NDArray:
-    """Return a column with missing values at the holes."""
     out = column.copy()
     out[holes] = None if out.dtype == object else np.nan
     return out

@@ -18,8 +18,7 @@ from candide.data.table import Table
 from candide.distributions import Distribution
 from candide.engines import arrays
 from candide.errors import InputError
-from candide.events import ESTIMATES, EVENTS, EventModel, resolve_event
-from candide.events.base import Support
+from candide.events import ESTIMATES, EVENTS, EventModel, Support, resolve_event
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, PlanPart
@@ -61,7 +60,7 @@ def check_event(
     if draw is None:
         kind = event.encoding.block_kind
         is_text = kind == "codes" and event.encoding.is_read_as_text
-        numbers = checks.NumberColumns(*_support_ends(event))
+        numbers = checks.NumberColumns(event.support or Support())
         draw = checks.draw_documents if kind == "documents" else checks.draw_categories if is_text else numbers
     examples = checks.make_examples(draw, seed, 1 if draw is checks.draw_documents else 3)
     title = event.name or type(event).__name__
@@ -157,11 +156,12 @@ def check_missing_values(trial: EventTrial) -> None:
 
 def check_finite_scores(trial: EventTrial) -> None:
     """Scores are finite, near and far, even where nothing was counted."""
-    columns, (low, high, is_integer) = trial.example.columns, _support_ends(trial.event)
+    columns, support = trial.example.columns, trial.event.support or Support()
     if columns[0].dtype == object:  # unseen categories and documents
         columns = tuple(np.full(2, "unseen", object) for _ in columns)
     else:  # a million times as large as any that were counted
-        ends = [1e6 if np.isinf(high) else high, -1e6 if np.isinf(low) else low + (1.0 if is_integer else 1e-6)]
+        low = -1e6 if np.isinf(support.low) else support.low + (1.0 if support.is_integer else 1e-6)
+        ends = [1e6 if np.isinf(support.high) else support.high, low]
         near = [float(np.nan_to_num(np.nanmax(c, initial=0.0))) for c in columns]
         columns = tuple(np.array([end + (n if abs(end) == 1e6 else 0.0) for end in ends]) for n in near)
     far = trial.block(replace(trial.example, columns=columns))
@@ -305,8 +305,9 @@ def _support_grid(trial: EventTrial) -> tuple[NDArray, Floats]:
         return spec.threshold + np.array([-1.0, 1.0]), np.ones(2)
     if trial.part.block_kind == "codes":
         return np.arange(spec.sizes[0], dtype=np.int32), np.ones(spec.sizes[0])
-    low, high, is_integer = _support_ends(trial.event)
-    if is_integer:
+    support = trial.event.support or Support()
+    low, high = support.low, support.high
+    if support.is_integer:
         x = np.arange(max(low, -_GRID_POINTS), min(high, low + _GRID_POINTS) + 1.0)
         return x, np.ones(len(x))
     u = (np.arange(_GRID_POINTS) + 0.5) / _GRID_POINTS
@@ -321,9 +322,3 @@ def _support_grid(trial: EventTrial) -> tuple[NDArray, Floats]:
         x = middle + scale * np.tan(np.pi * (u - 0.5))
         slope = scale * np.pi / np.cos(np.pi * (u - 0.5)) ** 2
     return x, slope / _GRID_POINTS
-
-
-def _support_ends(event: EventModel) -> tuple[float, float, bool]:
-    """Return the bounds of the event model's values, and whether they are whole numbers."""
-    support = event.support or Support()
-    return support.low, support.high, support.is_integer

@@ -14,6 +14,7 @@ import numpy as np
 from candide.data.documents import Documents
 from candide.encoding import Encoding
 from candide.errors import InputError, MergeError, NotCountedError
+from candide.events import Support
 from candide.kernels import threads
 from candide.tally import TALLIES, Tally, TallySpec
 from candide.testing import checks
@@ -55,7 +56,7 @@ def check_tally(
             encoding.learn(words).read(words)
             draw = checks.draw_categories
         except InputError:
-            draw = checks.NumberColumns(low=0.0 if encoding.invalid_mask(np.array([-1.0])).any() else -np.inf)
+            draw = checks.NumberColumns(Support(0.0 if encoding.invalid_mask(np.array([-1.0])).any() else -np.inf))
     examples = checks.make_examples(draw, seed, 1 if is_text else 3)
     trials = {name: TallyTrial(kind, encoding, frozenset(keep), rows) for name, rows in examples.items()}
     checks.run_checks(TALLY_CHECKS, trials, title)
