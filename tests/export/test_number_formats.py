@@ -21,7 +21,7 @@ import candide as cd
 from candide.data.text_formats import MISSING_MARKERS
 from candide.errors import InputError
 from candide.export.python_js import values
-from candide.export.python_js.values import MISSING as MISSING_IN_MODULES
+from candide.export.python_js.values import MISSING_MARKERS as MISSING_IN_MODULES
 from candide.serve.scorer import RowReader
 
 FORMATS = {

@@ -16,7 +16,7 @@ from tests.tables import table
 import candide as cd
 from candide.errors import InputError
 from candide.export.onnx import build_onnx_model, to_onnx_bytes
-from candide.export.python_js.values import format_value, read_number_value
+from candide.export.python_js.values import format_plain_value, read_number_value
 
 proto = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -35,7 +35,7 @@ def _array(column, values):
     if column["type"] == "double":
         return np.array([[read_number_value(column, value)] for value in values], np.float64).reshape(-1, 1)
     told = [
-        column["missing"] if value is None else value if isinstance(value, str) else format_value(value)
+        column["missing"] if value is None else value if isinstance(value, str) else format_plain_value(value)
         for value in values
     ]
     return np.array(told, object).reshape(-1, 1)

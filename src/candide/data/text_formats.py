@@ -28,7 +28,7 @@ COP ZAR KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs 
 _CURRENCIES = frozenset(_CURRENCY_CODES.split())
 _DATE_FORMAT = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _COMPACT_DATE = re.compile(r"[1-9]\d{7}", re.ASCII)
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
 MIN_PROSE_WORDS = 4  # on average before text is prose: names and most categories have fewer
 # Words of Chinese and Japanese have about two letters, those of Thai, Lao, Burmese and Khmer about four, with marks;
@@ -37,7 +37,7 @@ _HAN, _THAI = "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff\uff01-\uffef\U00020000-\U
 _WORD = re.compile(f"[{_HAN}]{{1,2}}|[{_THAI}]{{1,8}}|[^\\s{_HAN}{_THAI}]+")
 _PLAIN_TYPES = {str, int, float, bool, dt.date, dt.time, dt.timedelta}
 _MAX_DIGITS = 400  # longer numbers are words: Python limits what it reads, and no number of a table is as long
-_NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
+NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII)
 _TIME = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 _BOOLEAN_WORDS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))  # as databases read them
@@ -84,7 +84,7 @@ def format_plain_value(value: Any) -> str:
 
 def parse_value(text: str) -> Any:
     """The number, boolean, date, time of day or duration that a text means; None for other text."""
-    if (match := _NUMBER.fullmatch(text)) and len(text) < _MAX_DIGITS:
+    if (match := NUMBER.fullmatch(text)) and len(text) < _MAX_DIGITS:
         number = int(text) if match["whole"] and not match["power"] else float(text)
         return number if abs(number) < float("inf") else None
     if text.lower() in ("true", "false"):
@@ -92,7 +92,7 @@ def parse_value(text: str) -> Any:
     try:
         if match := _MOMENT.fullmatch(text):
             moment = dt.datetime.fromisoformat(text.replace(" UTC", "Z").replace(" +", "+"))
-            return to_plain_value(moment) if match["time"] else moment.date()
+            return to_timestamp(moment) if match["time"] else moment.date()
         if _TIME.fullmatch(text) and text < "24":
             return dt.time.fromisoformat(text)
         return parse_duration(text)
@@ -132,11 +132,12 @@ def parse_duration(text: str) -> dt.timedelta | None:
 
 
 def to_timestamp(value: Any) -> Any:
-    """A date as the timestamp of its midnight, a time of day as that since midnight; other values as they are."""
+    """A date as the timestamp of its midnight, an instant in UTC, a time of day as that since midnight."""
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
     if isinstance(value, dt.time):
         return dt.datetime.combine(dt.date.min, value.replace(tzinfo=None)) - dt.datetime.min
-    is_date = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-    return dt.datetime(value.year, value.month, value.day) if is_date else value
+    return dt.datetime(value.year, value.month, value.day) if isinstance(value, dt.date) else value
 
 
 @dataclass(frozen=True)
@@ -283,10 +284,10 @@ def parse_temporal(text: str, how: TextFormat = PLAIN_FORMAT, kind: str = "date"
             raise ValueError
         when = dt.datetime.strptime(text, how.date or "%Y-%m-%d")  # an empty format would match empty text
     except ValueError:
-        if not _ISO_DATE.fullmatch(text):
+        if not ISO_DATE.fullmatch(text):
             return None
         try:
             when = dt.datetime.fromisoformat(text)
         except ValueError:
             return None
-    return when.astimezone(dt.UTC).replace(tzinfo=None) if when.tzinfo else when
+    return to_timestamp(when)

@@ -1,13 +1,16 @@
 """The targets that a model can be exported to, and the writers of Python and JavaScript modules.
 
-A module is one file: the parameters of the model, and the scorer of :mod:`candide.export.python_js`.
+A module is one file: the parameters of the model, and the scorer of :mod:`candide.export.python_js`. A scorer in Python
+may use functions of other packages that need only the standard library: the module has a copy of them.
 """
 
 import ast
+import inspect
 import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.resources import files as package_files
 from typing import Any
 
@@ -35,6 +38,7 @@ const model = load(parameters);
 export default model;
 export const {{ columns, classes, terms, score }} = model;
 """
+_SCORER = "candide.export.python_js"
 _SCORER_MODULES = ("numbers", "values", "reads", "operations", "model")  # each needs those before it
 _JAVASCRIPT_IMPORT = re.compile(r'^import \{.*?\} from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _JAVASCRIPT_EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
@@ -42,7 +46,7 @@ _MAX_SAFE_INTEGER = (1 << 53) - 1  # integers up to here are exact in JavaScript
 
 
 def _read_scorer(language: str) -> list[str]:
-    folder = package_files("candide.export.python_js")
+    folder = package_files(_SCORER)
     return [folder.joinpath(f"{name}.{language}").read_text("utf-8") for name in _SCORER_MODULES]
 
 
@@ -62,21 +66,51 @@ def to_javascript(fitted: FittedModel) -> str:
 
 def to_python(fitted: FittedModel) -> str:
     """The text of a module with ``score(row)``; run by itself it scores a CSV file."""
-    imports, bodies, texts = {"import json"}, [], _read_scorer("py")
-    for text in texts:
+    imports, shared, bodies = {"import json"}, dict[str, None](), list[str]()
+    for text in _read_scorer("py"):
         tree = ast.parse(text)
         heads = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-        for node in heads:  # one line per name, so that no name is imported twice
-            if isinstance(node, ast.Import):
-                imports.add(ast.unparse(node))
-            elif not str(node.module).startswith("candide"):
-                imports |= {f"from {node.module} import {alias.name}" for alias in node.names}
+        for node in heads:
+            module = str(getattr(node, "module", ""))
+            if not module.startswith("candide"):
+                imports.update(_import_lines(node).values())
+            elif not module.startswith(_SCORER):
+                shared |= _copy_definitions(module, [alias.name for alias in node.names], imports)
         body_start = max(node.end_lineno or 0 for node in (tree.body[0], *heads))
         bodies.append("\n".join(text.splitlines()[body_start:]).strip())
     about = (ast.get_docstring(tree, clean=False) or "").partition(">>>")[0].strip()
-    scorer = "\n\n\n".join(["\n".join(sorted(imports)), *bodies])
+    scorer = "\n\n\n".join(["\n".join(sorted(imports)), *shared, *bodies])
     footer = _PYTHON_FOOTER.format(parameters=pack_json(export_parameters(fitted)))
     return f'# {EXPORT_MARKER}\n\n"""{about}\n"""\n\n{scorer}\n{footer}'
+
+
+def _import_lines(node: ast.stmt) -> dict[str, str]:
+    """An import as one line per name, so that no name is imported twice; nothing for another statement."""
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return {}
+    source = f"from {node.module} " if isinstance(node, ast.ImportFrom) else ""
+    return {alias.asname or alias.name: f"{source}import {ast.unparse(alias)}" for alias in node.names}
+
+
+def _defined_names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Assign):
+        return [n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return [node.name] if isinstance(node, ast.FunctionDef) else []
+
+
+def _copy_definitions(module: str, names: Sequence[str], imports: set[str]) -> dict[str, None]:
+    """The source of names of a module, and of all in it that they use; its imports are added to ``imports``."""
+    source = inspect.getsource(import_module(module))
+    body, lines = ast.parse(source).body, source.splitlines()
+    definitions = {name: node for node in body for name in _defined_names(node)}
+    pending, used = list(names), set[str]()
+    while pending:
+        used.add(name := pending.pop())
+        nodes = ast.walk(definitions[name]) if name in definitions else ()
+        pending += [node.id for node in nodes if isinstance(node, ast.Name) and node.id not in used]
+    imports |= {line for node in body for name, line in _import_lines(node).items() if name in used}
+    needed = [node for node in body if not used.isdisjoint(_defined_names(node))]
+    return dict.fromkeys("\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in needed)
 
 
 def quote_wide_integers(parameters: dict[str, Any]) -> dict[str, Any]:

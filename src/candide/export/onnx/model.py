@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from candide.data.text_formats import NUMBER, format_plain_value
 from candide.errors import InputError
 from candide.export.onnx.graph import ROWS_DIMENSION, Graph, Tensor
 from candide.export.onnx.operations import add_score
 from candide.export.parameters import EXPORT_MARKER, export_parameters
 from candide.export.python_js.numbers import decode_numbers
-from candide.export.python_js.values import NUMBER, format_value
 from candide.model.fitted import FittedModel
 
 OPSETS = (("", 18), ("ai.onnx.ml", 4))
@@ -235,7 +235,7 @@ class OnnxColumn:
 
 
 def _level_text(level: Any) -> str:
-    return level["text"] if isinstance(level, dict) else format_value(level)
+    return level["text"] if isinstance(level, dict) else format_plain_value(level)
 
 
 def prototype_similarity(graph: Graph, read: dict[str, Any], scores: Tensor) -> Tensor:

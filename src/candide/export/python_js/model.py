@@ -18,10 +18,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from candide.data.text_formats import NUMBER
 from candide.export.python_js.numbers import decode_numbers, interpolate, log_normalize, log_sum_exp, split_rows
 from candide.export.python_js.operations import compile_score
 from candide.export.python_js.reads import READERS, prototype_similarity
-from candide.export.python_js.values import NUMBER, LevelLookup
+from candide.export.python_js.values import LevelLookup
 
 FORMAT = 2
 Row = dict[Any, Any]

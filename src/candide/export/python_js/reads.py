@@ -15,6 +15,7 @@ from typing import Any
 
 from candide.export.python_js.numbers import cholesky, count_below, decode_numbers, interpolate, solve_lower, split_rows
 from candide.export.python_js.values import MISSING_LEVEL, find_level, read_number_value, read_text_value
+from candide.kernels.text import hash_to_bucket
 
 WORD, SPACES = re.compile(r"(?u)\b\w\w+\b"), re.compile(r"\s\s+")
 COUNT_TRANSFORMS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
@@ -50,24 +51,8 @@ def count_tokens(read: dict[str, Any], value: Any) -> Counter:
 
 
 def hash_bucket(read: dict[str, Any], token: str) -> str:
-    hashed = murmur(token.encode("utf-8", "surrogatepass"))
-    return f"{abs(hashed) % (1 << read['bits'])}{'-' if read['signed'] and hashed < 0 else ''}"
-
-
-def murmur(key: bytes) -> int:
-    """MurmurHash3 of 32 bits (Appleby), seed 0, as a signed number."""
-    full, h = 0xFFFFFFFF, 0
-    padded = key + bytes(-len(key) % 4)
-    for i in range(0, len(padded), 4):
-        k = int.from_bytes(padded[i : i + 4], "little") * 0xCC9E2D51 & full
-        h ^= (k << 15 | k >> 17) * 0x1B873593 & full
-        if i + 4 <= len(key):  # the last, incomplete word is not mixed
-            h = ((h << 13 | h >> 19) & full) * 5 + 0xE6546B64 & full
-    h ^= len(key)
-    h = (h ^ h >> 16) * 0x85EBCA6B & full
-    h = (h ^ h >> 13) * 0xC2B2AE35 & full
-    h ^= h >> 16
-    return h - (1 << 32) if h >> 31 else h
+    bucket, sign = hash_to_bucket(token.encode("utf-8", "surrogatepass"), read["bits"])
+    return f"{int.from_bytes(bucket, 'little')}{'-' if read['signed'] and sign < 0 else ''}"
 
 
 def read_grid(read: dict[str, Any], column: dict[str, Any], shared: Any = ()) -> Reader:

@@ -12,31 +12,22 @@ import math
 import re
 from typing import Any
 
+from candide.data.arrow_columns import is_absent
+from candide.data.text_formats import (
+    COMPACT,
+    ISO_DATE,
+    MISSING_MARKERS,
+    format_plain_value,
+    parse_boolean,
+    parse_booleans,
+    parse_plain_number,
+    parse_value,
+    to_timestamp,
+)
+
 MISSING_LEVEL, UNSEEN_LEVEL = -1, -2  # of values that are not levels
-COMPACT = "%Y%m%d"  # the format of dates of eight digits
 DAY = dt.timedelta(days=1)
 EPOCH = dt.datetime(1970, 1, 1)
-NUMBER = re.compile(r"\s*[+-]?(?:(?P<whole>\d+)|\d+\.\d*|\.\d+)(?P<power>[eE][+-]?\d{1,3})?\s*", re.ASCII)
-BLANKS = " \t\n\r\f\v\u00a0\u202f"  # around a number
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
-TIMESTAMP = re.compile(
-    r"\d{4}-\d\d-\d\d(?P<time>[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d(:?\d\d)?))?)?", re.ASCII
-)
-TIME_OF_DAY = re.compile(r"\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
-MISSING = ("", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "?", "-", ".", "#n/a", "#na")
-BOOLEAN_PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"))
-ISO_DURATION = re.compile(r"(-)?P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.ASCII)
-CLOCK_DURATION = re.compile(r"(?:(-?\d+) days?(?:,? |$))?(?:([+-])?(\d+):(\d\d):(\d\d(?:\.\d+)?))?", re.ASCII)
-
-
-def is_absent(value: Any) -> bool:
-    """Whether a value is None, NaN, or has no truth value when compared with itself."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        return True
-    except ValueError:  # several values, compared one by one
-        return False
 
 
 def is_missing(value: Any) -> bool:
@@ -53,66 +44,6 @@ def to_python_value(value: Any) -> Any:
     return float(str(value)) if kind == "f" and value.dtype.itemsize < 8 else value.item()
 
 
-def to_timestamp(value: Any) -> Any:
-    """A date as the timestamp of its midnight, an instant in UTC, a time of day as that since midnight."""
-    if isinstance(value, dt.datetime):
-        return value.astimezone(dt.UTC).replace(tzinfo=None) if value.tzinfo else value
-    if isinstance(value, dt.time):
-        return dt.datetime.combine(dt.date.min, value.replace(tzinfo=None)) - dt.datetime.min
-    return dt.datetime(value.year, value.month, value.day) if isinstance(value, dt.date) else value
-
-
-def parse_value(text: str) -> Any:
-    """The number, boolean, date, time of day or duration that a text represents; None for other text."""
-    if (found := NUMBER.fullmatch(text)) and len(text) < 400:
-        number = int(text) if found["whole"] and not found["power"] else float(text)
-        return number if abs(number) < math.inf else None
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        if TIMESTAMP.fullmatch(text):
-            return to_timestamp(dt.datetime.fromisoformat(text.replace(" UTC", "Z").replace(" +", "+")))
-        if TIME_OF_DAY.fullmatch(text) and text < "24":
-            return to_timestamp(dt.time.fromisoformat(text))
-        return parse_duration(text)
-    except (ValueError, OverflowError):
-        return None
-
-
-def parse_boolean(text: str) -> bool | None:
-    """The boolean that a word stands for; None where it is another word."""
-    word = text.lower()
-    return next((word == yes for yes, no in BOOLEAN_PAIRS if word in (yes, no)), None)
-
-
-def boolean_levels(texts: list[str]) -> dict[str, bool]:
-    """The booleans that levels stand for: words of a pair of which both occur, or that are the only levels."""
-    words = {text.lower() for text in texts}
-    known = {word for pair in BOOLEAN_PAIRS if words >= set(pair) or words <= set(pair) for word in pair}
-    return {text: bool(parse_boolean(text)) for text in texts if text.lower() in known}
-
-
-def parse_duration(text: str) -> dt.timedelta | None:
-    iso, span = ISO_DURATION.fullmatch(text), CLOCK_DURATION.fullmatch(text)
-    found = iso or span
-    if found is None or not re.search(r"\d", text):
-        return None
-    sign, days = (found[1], found[2]) if iso else (found[2], found[1])
-    hours, minutes, seconds = (float(found[i] or 0) for i in (3, 4, 5))
-    rest, whole = dt.timedelta(hours=hours, minutes=minutes, seconds=seconds), dt.timedelta(float(days or 0))
-    if iso:
-        return (whole + rest) * (-1 if sign else 1)
-    return whole + rest * (-1 if sign == "-" else 1)
-
-
-def format_value(value: Any) -> str:
-    """A value as text."""
-    if isinstance(value, dt.timedelta):
-        days, rest = divmod(value, DAY)
-        return f"{days} day{'' if abs(days) == 1 else 's'} {(dt.datetime.min + rest).time().isoformat()}"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 class LevelLookup:
     """Looks up the levels of a column, however a value is written."""
 
@@ -122,11 +53,11 @@ class LevelLookup:
         self.by_meaning: dict[tuple[bool, Any], int] = {}  # texts by what they represent; UNSEEN_LEVEL if several do
         self.by_day = all(not isinstance(level, dict) or level["type"] != "moment" for level in levels)
         self.booleans = any(isinstance(level, bool) for level in levels)
-        words = boolean_levels([level for level in levels if isinstance(level, str)])
+        words = parse_booleans(level for level in levels if isinstance(level, str))
         for code, level in enumerate(levels):
             if isinstance(level, str):
                 self.by_text[level] = code
-                if (means := words.get(level, parse_value(level))) is not None:
+                if (means := to_timestamp(words.get(level, parse_value(level)))) is not None:
                     key = isinstance(means, bool), means
                     self.by_meaning[key] = UNSEEN_LEVEL if key in self.by_meaning else code
             elif isinstance(level, dict):
@@ -140,13 +71,13 @@ class LevelLookup:
         if is_missing(value) and not (isinstance(value, str) and "" in self.by_text):
             return MISSING_LEVEL
         if isinstance(value, str):
-            means = None if value in self.by_text else parse_value(value)
+            means = None if value in self.by_text else to_timestamp(parse_value(value))
             if means is None and self.booleans:
                 means = parse_boolean(value)
             return self.by_text.get(value, UNSEEN_LEVEL) if means is None else self._find_value(means)
         value = to_python_value(value)
         means = to_timestamp(value)
-        for code in (self.by_value.get(means), self.by_text.get(format_value(value))):
+        for code in (self.by_value.get(means), self.by_text.get(format_plain_value(value))):
             if code is not None:
                 return code
         if (code := self._find_value(means)) == UNSEEN_LEVEL:
@@ -184,9 +115,8 @@ def read_number_value(column: dict[str, Any], value: Any) -> float:
     if isinstance(read, dt.datetime):
         return (read - EPOCH) / DAY
     try:
-        if isinstance(read, str) and not ((read := read.strip(BLANKS)).isascii() and read == read.strip()):
-            raise ValueError("not a number")
-        number = read / DAY if isinstance(read, dt.timedelta) else float(read)
+        days = read / DAY if isinstance(read, dt.timedelta) else read
+        number = parse_plain_number(days) if isinstance(days, str) else float(days)
     except (TypeError, ValueError, OverflowError):
         raise value_error(column, value, "is not a number", "pass a number, or None where it is missing") from None
     if math.isinf(number):
@@ -237,10 +167,10 @@ def read_text_value(column: dict[str, Any], value: Any) -> Any:
 def parse_text_value(column: dict[str, Any], text: str) -> Any:
     """The value of a text in a column of numbers or dates; the text itself if it is plain; None for another format."""
     how, bare = column.get("text_formats", {}), text.strip()
-    if bare.lower() in MISSING or bare.lower() in how.get("missing", ()):
+    if bare.lower() in MISSING_MARKERS or bare.lower() in how.get("missing", ()):
         return math.nan
     if column["kind"] == "time":
-        since = parse_value(bare)
+        since = to_timestamp(parse_value(bare))
         return since if isinstance(since, dt.timedelta) else text
     if column["kind"] != "date":
         if "pattern" not in how:

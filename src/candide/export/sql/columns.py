@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from candide.data.text_formats import COMPACT, MISSING_MARKERS, NUMBER, parse_value, to_timestamp
 from candide.errors import InputError
-from candide.export.python_js.values import COMPACT, MISSING, NUMBER, UNSEEN_LEVEL, LevelLookup, parse_value
+from candide.export.python_js.values import EPOCH, UNSEEN_LEVEL, LevelLookup
 from candide.export.sql.layers import Layers, format_number
 
 _MAX_DOUBLE = format_number(1.7976931348623157e308)
 _MAX_EXACT_INTEGER = 2**53  # up to here an integer is exact as a double
 _NUMBER_TAG, _BOOLEAN_TAG = "number ", "boolean "  # prefixes of keys that are not text
-_EPOCH = dt.datetime(1970, 1, 1)
 _DAY = 86_400_000_000  # microseconds
 _EQUIVALENT_MARKS = {" ": ("\u00a0", "\u202f"), "'": ("\u2019",)}  # between thousands
 _DATE_CODES = {"Y": "[0-9]{4}", "y": "[0-9]{2}", "B": "[A-Za-z]+", "b": "[A-Za-z]+", "p": "[AaPp][Mm]"}  # of strptime
@@ -94,7 +94,8 @@ class QueryColumn:
         else:
             return typed
         if text_formats is not None:
-            missing = ", ".join(map(self.dialect.quote_string, dict.fromkeys((*MISSING, *text_formats["missing"]))))
+            markers = dict.fromkeys((*MISSING_MARKERS, *text_formats["missing"]))
+            missing = ", ".join(map(self.dialect.quote_string, markers))
             from_text = f"CASE WHEN LOWER({self._trimmed_text}) NOT IN ({missing}) THEN {from_text} END"
         return f"CASE WHEN {is_text} THEN {from_text} ELSE {typed} END" if is_text else from_text
 
@@ -290,9 +291,9 @@ class QueryColumn:
         """The dates, times of day and durations that levels represent, in microseconds, and their indices."""
         out: dict[str, list[int]] = {}
         for place, level in enumerate(levels if self.dialect.time_test else ()):
-            value = parse_value(level)
+            value = to_timestamp(parse_value(level))
             is_moment = isinstance(value, dt.datetime)
-            since = value - _EPOCH if is_moment else value
+            since = value - EPOCH if is_moment else value
             if isinstance(since, dt.timedelta):
                 tag = "moment" if is_moment else "duration"
                 out.setdefault(f"{tag} {since // dt.timedelta(microseconds=1)}", []).append(place)
@@ -317,7 +318,7 @@ class QueryColumn:
         return out + [(f"'{text}'", places[0]) for text, places in times if len(places) == 1]
 
     def _timestamp_literal(self, level: dict[str, Any], kind: str) -> str:
-        when = _EPOCH + dt.timedelta(microseconds=level["value"])
+        when = EPOCH + dt.timedelta(microseconds=level["value"])
         text = f"{when:%Y-%m-%d}" if kind == "day" else when.isoformat(" ", "microseconds")
         return getattr(self.dialect, f"{kind}_template").replace("{}", f"'{text}'")
 
