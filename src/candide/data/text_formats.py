@@ -28,7 +28,7 @@ COP ZAR KRW SGD HKD TWD THB IDR MYR PHP VND ILS AED SAR EGP NGN KES kr Kr Fr Rs 
 _CURRENCIES = frozenset(_CURRENCY_CODES.split())
 _DATE_FORMAT = re.compile(r"(%[dmYyBbHMSIp]|[-/., :T])+")
 _COMPACT_DATE = re.compile(r"[1-9]\d{7}", re.ASCII)
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?", re.ASCII)
 _EPOCH = dt.datetime(1970, 1, 1)
 MIN_PROSE_WORDS = 4  # on average before text is prose: names and most categories have fewer
 # Words of Chinese and Japanese have about two letters, those of Thai, Lao, Burmese and Khmer about four, with marks;
@@ -229,7 +229,7 @@ def non_missing_words(words: Iterable[Any]) -> list[Any]:
 
 def parse_plain_numbers(texts: Iterable[str]) -> tuple[float, ...]:
     """The numbers among texts, in the plain format."""
-    return tuple(float(text) for text in texts if _NUMBER.fullmatch(text))
+    return tuple(float(text) for text in texts if NUMBER.fullmatch(text))
 
 
 def parse_plain_number(text: str) -> float:
@@ -272,19 +272,21 @@ def parse_text_value(text: str, text_format: TextFormat = PLAIN_FORMAT, kind: st
 
 
 def parse_temporal(text: str, how: TextFormat = PLAIN_FORMAT, kind: str = "date") -> dt.datetime | dt.timedelta | None:
-    """The date that a text means, in UTC, or the time since midnight or the duration if ``kind`` is "time".
+    """The date that a text means; if ``kind`` is "time", the time since midnight or the duration. None for others."""
+    if kind != "time":
+        return parse_date(text, how.date)
+    since = to_timestamp(parse_value(text))
+    return since if isinstance(since, dt.timedelta) else None
 
-    None where it is neither. Eight digits are a date only in the format ``COMPACT``.
-    """
-    if kind == "time":
-        since = to_timestamp(parse_value(text))
-        return since if isinstance(since, dt.timedelta) else None
+
+def parse_date(text: str, date_format: str) -> dt.datetime | None:
+    """The date that a text means, in UTC. Eight digits are a date only in the format ``COMPACT``."""
     try:
-        if how.date == COMPACT and not _COMPACT_DATE.fullmatch(text):  # strptime would take 2024111 for one
+        if date_format == COMPACT and not _COMPACT_DATE.fullmatch(text):  # strptime would take 2024111 for one
             raise ValueError
-        when = dt.datetime.strptime(text, how.date or "%Y-%m-%d")  # an empty format would match empty text
+        when = dt.datetime.strptime(text, date_format or "%Y-%m-%d")  # an empty format would match empty text
     except ValueError:
-        if not ISO_DATE.fullmatch(text):
+        if not _ISO_DATE.fullmatch(text):
             return None
         try:
             when = dt.datetime.fromisoformat(text)

@@ -123,7 +123,6 @@ class UnseenValues:
                         self._unseen.add((i, j))
 
     def add(self, other: "UnseenValues") -> None:
-        """Add what another has observed of the same columns."""
         self._unmatched &= other._unmatched
         self._unseen |= other._unseen
 

@@ -112,7 +112,6 @@ class Policy:
         return "nearly 1" if is_rounded else formatting.format_threshold(self.threshold or 0.0)
 
     def describe(self, labels: Labels) -> str:
-        """Describe the policy in a line."""
         parts = []
         if self.costs is not None:
             special = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
@@ -227,9 +226,7 @@ class ShiftedCalibrator:
         return {**self.calibrator.to_export_dict(), "shift": self.log_ratio}
 
 
-def parse_class_proportions(
-    proportions: Mapping[Any, float] | str, labels: Labels, what: str = "class_prior"
-) -> Floats:
+def parse_class_proportions(proportions: Mapping[Any, float] | str, labels: Labels) -> Floats:
     """Return proportions that sum to 1, (classes,), however the classes are written."""
     if isinstance(proportions, str):
         if proportions != "uniform":
@@ -237,22 +234,25 @@ def parse_class_proportions(
         return np.full(len(labels), 1.0 / len(labels))
     parsed = np.full(len(labels), np.nan)
     for label, proportion in proportions.items():
-        code, name = _class_code(what, label, labels), to_plain_value(label)
+        code, name = _class_code("class_prior", label, labels), to_plain_value(label)
         if not (_is_number(proportion) and proportion >= 0):
-            problem = f"{what}: {proportion} is not a proportion of {name!r}"
+            problem = f"class_prior: {proportion} is not a proportion of {name!r}"
             raise InputError(problem, value=proportion, remedy="pass a number from 0 to 1")
         if not np.isnan(parsed[code]):
-            problem, remedy = f"{what}: the proportion of {name!r} is given twice", "give each class one proportion"
+            problem, remedy = (
+                f"class_prior: the proportion of {name!r} is given twice",
+                "give each class one proportion",
+            )
             raise InputError(problem, value=label, remedy=remedy)
         parsed[code] = proportion
     if np.isnan(parsed).any():
         absent = [label for label, p in zip(labels.values, parsed, strict=True) if np.isnan(p)]
-        problem = f"{what} has no proportion of {formatting.format_list(absent, 3)}"
+        problem = f"class_prior has no proportion of {formatting.format_list(absent, 3)}"
         raise InputError(problem, value=absent, remedy="give every class a proportion, 0 if it never occurs")
     total = float(parsed.sum())
     if not np.isclose(total, 1.0):
         remedy = f"divide them by {total:g}" if total > 0 else "give some class a proportion above 0"
-        raise InputError(f"{what}: the proportions sum to {total:g}, not to 1", value=total, remedy=remedy)
+        raise InputError(f"class_prior: the proportions sum to {total:g}, not to 1", value=total, remedy=remedy)
     return parsed / total
 
 

@@ -71,7 +71,6 @@ def probability_intervals(model: Model, models: Sequence[Model], blocks: Sequenc
 
 
 def check_level(level: float) -> None:
-    """Raise an error if a level is not between 0 and 1."""
     if not (isinstance(level, int | float | np.number) and 0 < level < 1):
         what = f"level: {level!r} is not between 0 and 1"
         raise InputError(what, value=level, remedy="pass a number such as 0.95")

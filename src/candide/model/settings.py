@@ -139,7 +139,6 @@ class Settings:
         return isinstance(self.class_prior, str) and self.class_prior in ("jeffreys", "empirical")
 
     def with_settings(self, **settings: Any) -> "Settings":
-        """Return these settings with some replaced."""
         return replace(self, **settings)
 
 
@@ -190,7 +189,6 @@ class WeightedSettings:
 
 
 def default_settings(model: str) -> Settings:
-    """Return the default settings of a model."""
     if model not in DEFAULT_SETTINGS:
         raise unknown_name_error("model", model, DEFAULT_SETTINGS)
     return DEFAULT_SETTINGS[model]

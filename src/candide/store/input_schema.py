@@ -14,8 +14,6 @@ from candide.model.fitted import FittedModel
 
 @dataclass(frozen=True)
 class InputSchema:
-    """The columns of a model, and how they are read."""
-
     column_types: Mapping[str, str]  # of each column in order: number, level or text
     target: str | None = None
     na: tuple[str, ...] = ()

@@ -42,7 +42,6 @@ class Tensor:
         return self.graph.op("IsNaN", self)
 
     def to_int64(self) -> "Tensor":
-        """Booleans as the integers 0 and 1."""
         return self.graph.op("Cast", self, to=self.graph.types.INT64)
 
     def to_double(self) -> "Tensor":
@@ -68,14 +67,12 @@ class Tensor:
         return self.graph.op("Slice", self, np.array([start]), np.array([stop]), np.array([axis]))
 
     def column(self, j: int) -> "Tensor":
-        """(row, 1) one column."""
         return self.slice_axis(1, j, j + 1)
 
     def squeeze(self, axis: int) -> "Tensor":
         return self.graph.op("Squeeze", self, np.array([axis]))
 
     def take(self, places: "Tensor", axis: int = 0) -> "Tensor":
-        """The values at indices along an axis."""
         return self.graph.op("Gather", self, places, axis=axis)
 
 

@@ -107,7 +107,6 @@ def _decide(graph: Graph, parameters: dict[str, Any], scores: Tensor) -> tuple[T
 
 
 def _calibrate(graph: Graph, calibrator: dict[str, Any], logs: Tensor) -> Tensor:
-    """Calibrated log-probabilities."""
     stated, true = ([np.array(decode_numbers(x)) for x in calibrator[name]] for name in ("stated", "true"))
     shift = np.array(decode_numbers(calibrator.get("shift", [])))
     if len(stated) == 1:
@@ -226,7 +225,6 @@ class OnnxColumn:
         return x
 
     def metadata(self) -> dict[str, Any]:
-        """The description of the column in the file."""
         is_text = self.type == "string"
         missing = self.missing if is_text else "NaN"
         out = {"name": self.name, "input": self.input, "type": self.type, "missing": missing, "kind": self.kind}

@@ -142,7 +142,6 @@ class ExportedModel:
         }
 
     def _calibrate(self, logs: list[float]) -> list[float]:
-        """Calibrated log-probabilities."""
         if len(logs) == 2:
             true = interpolate(logs[1] - logs[0], *self._calibrator[0])
             joint = [-log_sum_exp([0.0, true]), -log_sum_exp([0.0, -true])]

@@ -48,7 +48,6 @@ def log_normalize(values: list[float]) -> list[float]:
 
 
 def count_below(ascending: list[float], x: float) -> int:
-    """The number of ascending numbers below x."""
     low, high = 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
@@ -109,5 +108,4 @@ def solve_lower(root: list[list[float]], x: list[float]) -> list[float]:
 
 
 def multiply_lower(root: list[list[float]], x: list[float]) -> list[float]:
-    """L x of a lower triangle."""
     return [sum(map(mul, row, x)) for row in root]

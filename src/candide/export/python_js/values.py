@@ -15,11 +15,11 @@ from typing import Any
 from candide.data.arrow_columns import is_absent
 from candide.data.text_formats import (
     COMPACT,
-    ISO_DATE,
     MISSING_MARKERS,
     format_plain_value,
     parse_boolean,
     parse_booleans,
+    parse_date,
     parse_plain_number,
     parse_value,
     to_timestamp,
@@ -141,7 +141,6 @@ def days_of(column: dict[str, Any], value: Any, read: Any) -> float:
 
 
 def find_level(column: dict[str, Any], value: Any) -> int:
-    """The index of a value among the levels of its column."""
     try:
         return column["known"].find(value)
     except TypeError:
@@ -180,13 +179,5 @@ def parse_text_value(column: dict[str, Any], text: str) -> Any:
         for old, new in how["put"]:
             text = text.replace(old, new)
         return float(f"{text.strip()}e-2" if how["percent"] else text)
-    form = how.get("date") or "%Y-%m-%d"  # an empty format would match no date
-    if form == COMPACT and not re.fullmatch(r"[1-9]\d{7}", bare, re.ASCII):
-        form = "%Y-%m-%d"
-    for read in (lambda: dt.datetime.strptime(bare, form), lambda: dt.datetime.fromisoformat(bare)):
-        try:
-            return to_timestamp(read())
-        except ValueError:
-            if not ISO_DATE.fullmatch(bare):
-                break
-    return text
+    when = parse_date(bare, how.get("date", ""))
+    return text if when is None else when

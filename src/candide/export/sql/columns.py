@@ -27,8 +27,6 @@ _BOOLEAN_WORDS = {
 
 
 class QueryColumn:
-    """A column of the table."""
-
     def __init__(self, layers: Layers, schema: dict[str, Any], na: Sequence[str] = ()):
         self.layers, self.dialect, self.schema, self.na = layers, layers.dialect, schema, list(na)
         self.name = schema["name"]

@@ -145,7 +145,6 @@ def _squares(layers: Layers, features: Features, root: Matrix, constant: Matrix)
 
 
 def _lower_triangle(triangle: Sequence[Sequence[float]]) -> Matrix:
-    """A lower triangle as a matrix."""
     out = np.zeros((len(triangle), len(triangle)))
     for i, row in enumerate(triangle):
         out[i, : len(row)] = row

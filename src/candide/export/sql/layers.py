@@ -170,7 +170,6 @@ class Layers:
         return out
 
     def new_name(self, depth: int) -> str:
-        """A new name in a layer."""
         name = f"q{len(self.depths) + 1}"
         self.depths[name] = depth
         if depth == len(self._layers):

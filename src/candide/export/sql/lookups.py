@@ -122,7 +122,6 @@ class ScoringQuery:
         self._lookups: dict[tuple[int, bool], CellLookup | KnownLevels] = {}
 
     def number(self, read: int) -> str:
-        """The number that is read."""
         return self.columns[self.reads[read]["column"]].number_name
 
     def find_lookup(self, read: int) -> CellLookup | KnownLevels:
@@ -149,6 +148,5 @@ class ScoringQuery:
         return list(map(decode_numbers, self.parameters["scores"]))
 
     def add_terms(self, terms: Sequence[str]) -> None:
-        """Add a summand for each class."""
         for summands, term in zip(self.class_terms, terms, strict=True):
             summands.append(term)
