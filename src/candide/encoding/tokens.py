@@ -124,7 +124,7 @@ def format_key(key: bytes, tokens: Tokens) -> str:
 Span = tuple[int, int]
 
 
-def tokenize(text: str | Sequence[Any], tokens: Tokens) -> list[str]:
+def tokenize(text: str | Sequence[Any], tokens: Any) -> list[str]:  # of Tokens: exported models copy the function
     """The tokens of one document, in Python: the definition that the compiled loops follow.
 
     A document given as a sequence of words, or of word numbers, is divided already. For "char_wb" a word is what stands

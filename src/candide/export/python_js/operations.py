@@ -23,7 +23,7 @@ from candide.export.python_js.numbers import (
     solve_lower,
     split_rows,
 )
-from candide.export.python_js.reads import COUNT_TRANSFORMS
+from candide.kernels.text import occurrence_weight
 
 LOG_2PI = math.log(2 * math.pi)
 Contributions = list[list[float]]  # (feature, class)
@@ -218,7 +218,7 @@ def read_vocabulary(part: dict[str, Any]) -> dict[str, tuple[int, list[tuple[int
 
 def tokens(part: dict[str, Any], k: int) -> JointOperation:
     """A weighted sum over the tokens of a text; with token weights it is divided by a power of the length."""
-    known, transform = read_vocabulary(part), COUNT_TRANSFORMS[part["count_mode"]]
+    known, count_mode = read_vocabulary(part), part["count_mode"]
     names = ("shared", "unit", "common", "scale", "constant", "token_weights", "unknown_scores")
     shared, unit, common, scale, constant, weights, unknown = (decode_numbers(part.get(name, [])) for name in names)
     only_known = part.get("only_known", [False] * k)
@@ -230,7 +230,7 @@ def tokens(part: dict[str, Any], k: int) -> JointOperation:
         for token, times in x[0].items():
             if token not in known:
                 continue
-            (i, cells), count = known[token], transform(times)
+            (i, cells), count = known[token], occurrence_weight(count_mode, times)
             w = count * weights[i] if weights else count
             for c, value in cells:
                 sums[c] += w * value

@@ -8,40 +8,22 @@ Counter({'free': 2, 'prize': 1, 'free free': 1, 'free prize': 1})
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+from candide.encoding.tokens import tokenize
 from candide.export.python_js.numbers import cholesky, count_below, decode_numbers, interpolate, solve_lower, split_rows
 from candide.export.python_js.values import MISSING_LEVEL, find_level, read_number_value, read_text_value
 from candide.kernels.text import hash_to_bucket
 
-WORD, SPACES = re.compile(r"(?u)\b\w\w+\b"), re.compile(r"\s\s+")
-COUNT_TRANSFORMS = (float, lambda n: 1.0, lambda n: 1.0 + math.log(n))  # plain, binary, sublinear
 Reader = Callable[[Any], list[Any]]  # from a value to what a score takes
 
 
 def split_tokens(read: dict[str, Any], value: Any) -> list[str]:
-    """The tokens of a text or of a list of words: n-grams of words, of characters, or of characters within words."""
-    within = read["analyzer"] == "char_wb"
-    if isinstance(value, list | tuple):
-        units = [str(word) for word in value]
-    else:
-        text = value.lower() if read["lowercase"] else value
-        if read["analyzer"] == "char":
-            return join_runs(SPACES.sub(" ", text), read["ngrams"], "")
-        pattern = WORD if read.get("pattern") is None else re.compile(read["pattern"])
-        units = text.split() if within else pattern.findall(text)
-    if within:
-        return [token for word in units for token in join_runs(f" {word} ", read["ngrams"], "") or [f" {word} "]]
-    stop, longest = set(read["stop_words"]), read.get("max_token_length") or math.inf
-    return join_runs([word for word in units if word not in stop and len(word) <= longest], read["ngrams"], " ")
-
-
-def join_runs(units: Any, ngrams: list[int], gap: str) -> list[str]:
-    lengths = range(ngrams[0], min(ngrams[1], len(units)) + 1)
-    return [gap.join(units[i : i + n]) for n in lengths for i in range(len(units) - n + 1)]
+    """The tokens of a text or of a list of words."""
+    return tokenize(value, SimpleNamespace(**{"pattern": None, "max_token_length": None, **read}))
 
 
 def count_tokens(read: dict[str, Any], value: Any) -> Counter:
