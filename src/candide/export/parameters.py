@@ -19,18 +19,18 @@ import numpy as np
 from candide.data.table import Name
 from candide.data.text_formats import to_timestamp
 from candide.errors import InputError
+from candide.export.python_js.values import EPOCH
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
 
 _MIN_PACKED_LENGTH = 8  # shorter lists of numbers stay readable
 _UNPACKED_KEYS = ("classes", "levels")  # lists of values, whose numbers stay as they are written
-_MAX_EXACT_INTEGER = 1 << 53  # up to here an integer is exact as a double
+MAX_EXACT_INTEGER = 1 << 53  # up to here an integer is exact as a double
 _NON_FINITE_NAMES = {"NaN", "Infinity", "-Infinity"}
 
 EXPORT_MARKER = "A model exported by Candide. Made by a program: export it again instead of changing it."
 FORMAT = 2  # of the parameters: a scorer refuses another
 _SAMPLE_ROWS, _TAIL = 1000, 0.01  # sampled rows for the range of a number, and the proportion left out of it
-_EPOCH = dt.datetime(1970, 1, 1)
 
 
 def export_parameters(fitted: FittedModel) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _level(value: Any) -> Any:
     if isinstance(value, str | int | float):
         return value
     means = to_timestamp(value)
-    since = means - _EPOCH if isinstance(means, dt.datetime) else means
+    since = means - EPOCH if isinstance(means, dt.datetime) else means
     kind = "moment" if isinstance(means, dt.datetime) else "duration"
     days = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
     return {"text": str(value), "type": "day" if days else kind, "value": since // dt.timedelta(microseconds=1)}
@@ -200,6 +200,6 @@ def _pack(value: Any) -> Any:
             return plain
         packed = base64.b64encode(struct.pack(f"<{len(value)}d", *map(float, value))).decode()
         return packed if len(packed) < len(json.dumps(plain, separators=(",", ":"))) else plain
-    if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_EXACT_INTEGER and str(value) != "-0.0":
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_EXACT_INTEGER and str(value) != "-0.0":
         return int(value)
     return value

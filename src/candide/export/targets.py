@@ -17,7 +17,7 @@ from typing import Any
 from candide import files
 from candide.errors import InputError, unknown_name_error
 from candide.export.onnx import to_onnx_bytes
-from candide.export.parameters import EXPORT_MARKER, export_parameters, pack_json
+from candide.export.parameters import EXPORT_MARKER, MAX_EXACT_INTEGER, export_parameters, pack_json
 from candide.model.fitted import FittedModel
 
 _PYTHON_FOOTER = """
@@ -42,7 +42,6 @@ _SCORER = "candide.export.python_js"
 _SCORER_MODULES = ("numbers", "values", "reads", "operations", "model")  # each needs those before it
 _JAVASCRIPT_IMPORT = re.compile(r'^import \{.*?\} from "\./\w+\.js";\n', re.MULTILINE | re.DOTALL)
 _JAVASCRIPT_EXPORT = re.compile(r"^export (?!function load\b)", re.MULTILINE)
-_MAX_SAFE_INTEGER = (1 << 53) - 1  # integers up to here are exact in JavaScript
 
 
 def _read_scorer(language: str) -> list[str]:
@@ -122,7 +121,7 @@ def quote_wide_integers(parameters: dict[str, Any]) -> dict[str, Any]:
     """
 
     def is_wide(value: Any) -> bool:
-        return isinstance(value, int) and abs(value) > _MAX_SAFE_INTEGER
+        return isinstance(value, int) and abs(value) >= MAX_EXACT_INTEGER
 
     columns = [dict(column) for column in parameters["columns"]]
     for column in columns:

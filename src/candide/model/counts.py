@@ -143,9 +143,6 @@ class ModelCounts:
                 parts.append((part.select_features(at), tally.select_features(np.array(at, np.intp))))
         return self.with_parts(parts, tuple(name for name in self.plan.columns if name in selected))
 
-    def first_parts(self, n: int) -> "ModelCounts":
-        return self.with_parts(self.parts[:n])
-
     def select_density_parts(self) -> "ModelCounts":
         plan, at = self.plan.select_density_parts()
         return replace(self, plan=plan, tallies=tuple(self.tallies[i] for i in at))

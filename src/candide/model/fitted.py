@@ -285,8 +285,8 @@ def _drop_unshared_character_parts(fitted: FittedModel, other: ModelCounts) -> t
         return fitted, other
     if len(mine) > n:
         weights = fitted.term_weights and fitted.term_weights.first_parts(n)
-        fitted = replace(fitted.with_counts(fitted.counts.first_parts(n)), term_weights=weights)
-    return fitted, other.first_parts(n) if len(theirs) > n else other
+        fitted = replace(fitted.with_counts(fitted.counts.with_parts(fitted.counts.parts[:n])), term_weights=weights)
+    return fitted, other.with_parts(other.parts[:n]) if len(theirs) > n else other
 
 
 def labels_from_codes(classes: NDArray, codes: Codes) -> NDArray:

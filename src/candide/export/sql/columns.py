@@ -11,11 +11,11 @@ import numpy as np
 
 from candide.data.text_formats import COMPACT, MISSING_MARKERS, NUMBER, parse_value, to_timestamp
 from candide.errors import InputError
+from candide.export.parameters import MAX_EXACT_INTEGER
 from candide.export.python_js.values import EPOCH, UNSEEN_LEVEL, LevelLookup
 from candide.export.sql.layers import Layers, format_number
 
 _MAX_DOUBLE = format_number(1.7976931348623157e308)
-_MAX_EXACT_INTEGER = 2**53  # up to here an integer is exact as a double
 _NUMBER_TAG, _BOOLEAN_TAG = "number ", "boolean "  # prefixes of keys that are not text
 _DAY = 86_400_000_000  # microseconds
 _EQUIVALENT_MARKS = {" ": ("\u00a0", "\u202f"), "'": ("\u2019",)}  # between thousands
@@ -189,7 +189,7 @@ class QueryColumn:
         kind = _level_type(levels)
         if kind is float:
             for level in levels:
-                if isinstance(level, int) and abs(level) > _MAX_EXACT_INTEGER:
+                if isinstance(level, int) and abs(level) > MAX_EXACT_INTEGER:
                     what = "cannot be exported to SQL: a level that is not exact as a 64-bit number"
                     remedy = "fit it as text, or export it to python"
                     raise InputError(what, column=self.name, value=level, remedy=remedy)
@@ -224,7 +224,7 @@ class QueryColumn:
         A 32-bit number is read by its decimals, where a level has more than 32 bits.
         """
         x, is_short = self.dialect.read_double(self.raw), self._fill(self.dialect.float32_test)
-        if is_short and any(abs(y) >= _MAX_EXACT_INTEGER or float(np.float32(y)) != y for y in levels):
+        if is_short and any(abs(y) >= MAX_EXACT_INTEGER or float(np.float32(y)) != y for y in levels):
             decimals = self.dialect.cast_double(self._fill(self.dialect.text_template))
             x = f"CASE WHEN {is_short} THEN {decimals} ELSE {x} END"
         if not self.dialect.number_template:

@@ -136,10 +136,8 @@ class ScoringQuery:
     def score(self, read: int) -> str:
         """The name of a normal score, by linear interpolation; 0 where the value is missing."""
         lookup, schema = self.find_lookup(read), self.reads[read]
-        codes, segments = (
-            np.array(lookup.codes(schema))[1:],
-            line_segments(_edges(schema), self.scores[schema["scores"]]),
-        )
+        codes = np.array(lookup.codes(schema))[1:]
+        segments = line_segments(_edges(schema), self.scores[schema["scores"]])
         a, b, c = (lookup.column_of([0.0, *values[codes].tolist()]) for values in segments)
         return self.layers.add_value(f"COALESCE({a} + {b} * ({lookup.column.number_name} - {c}), 0e0)")
 

@@ -33,7 +33,6 @@ def write_select(fitted: FittedModel, *, dialect: str = "", table: str = "", kep
     target = get_dialect(dialect)
     if not table:
         raise InputError("a query needs a table", value=table, remedy="name it: table=... (--table)")
-    kept_columns = [kept_columns] if isinstance(kept_columns, str) else kept_columns
     parameters = export_parameters(fitted)
     known: dict[str, str] = {}
     for name in (str(column["name"]) for column in parameters["columns"]):
