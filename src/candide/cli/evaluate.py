@@ -6,7 +6,8 @@ from typing import Any
 import rich_click as click
 
 from candide.cli import options as shared
-from candide.cli.group import cli, show_progress, show_result
+from candide.cli.group import cli, show_progress, show_result, summary
+from candide.cli.group import fitting as api
 from candide.errors import InputError
 from candide.model.settings import DEFAULT_SETTINGS
 
@@ -54,9 +55,6 @@ def evaluate(what: tuple[str, ...], target: str | None, intervals_by: str, as_js
         raise InputError(f"{data} is a model", value=data, remedy=remedy)
     if target is None:
         raise InputError("expected the column to predict", remedy="pass --target COL")
-    from candide.api import fitting as api
-    from candide.report import summary
-
     policy, aim = shared.parse_policy(options)
     keywords = {name: options.pop(name) for name in ("folds", "seed", "fold_by")} | aim
     keywords |= {"watch": show_progress(not as_json), **shared.parse_learning_options(options, data)}
@@ -68,7 +66,6 @@ def evaluate(what: tuple[str, ...], target: str | None, intervals_by: str, as_js
 
 def _evaluate_model(model: str, data: str, target: str | None, as_json: bool, options: dict[str, Any]) -> None:
     from candide.api import models as api
-    from candide.report import summary
     from candide.store.file import load_fitted
 
     fitted = load_fitted(model)
@@ -117,9 +114,6 @@ def compare(data: str, target: str, tries: tuple[str, ...], as_json: bool, **opt
     Examples: `candide compare adult.parquet --target class --model naive --model bayes`,
     `candide compare adult.csv -t class --try '--model naive' --try '--model naive --event age=binned'`
     """
-    from candide.api import fitting as api
-    from candide.report import summary
-
     models = options["model"] or (() if tries else tuple(DEFAULT_SETTINGS))
     common = shared.typed_arguments(set(shared.LEARNING_NAMES) - {"model"})
     reading = {name: options[name] for name in shared.READING_NAMES}

@@ -7,7 +7,8 @@ import rich_click as click
 from click import get_current_context
 
 from candide.cli import options as shared
-from candide.cli.group import cli, print_code, show_progress, show_result
+from candide.cli.group import cli, print_code, show_progress, show_result, summary
+from candide.cli.group import fitting as api
 from candide.engines.reading import redact_address
 from candide.engines.sql.dialects.registry import DIALECTS
 from candide.errors import InputError
@@ -33,9 +34,6 @@ def check(data: str, target: str, as_json: bool, **options: Any) -> None:
 
     Example: `candide check adult.parquet --target class`
     """
-    from candide.api import fitting as api
-    from candide.report import summary
-
     keywords = shared.parse_planning_options(options, data)
     result = api.check_data(data, target, watch=show_progress(not as_json), **keywords)
     show_result(summary.summarize_check(redact_address(data), target, result), as_json)
@@ -92,9 +90,6 @@ def fit(
     Examples: `candide fit adult.parquet --target class -o adult.candide`,
     `candide fit --from-counts counts.csv -o adult.candide`
     """
-    from candide.api import fitting as api
-    from candide.report import summary
-
     policy, aim = shared.parse_policy(options)
     common: dict[str, Any] = {"policy": policy, "force": force}
     if from_counts is not None:
@@ -184,8 +179,6 @@ def count(sample: str, target: str, output: str | None, table: str, **options: A
 
     Example: `candide sql count sample.csv --target class --table shop.orders --dialect snowflake`
     """
-    from candide.api import fitting as api
-
     keywords = {name: options.pop(name) for name in ("dialect", "like", "force")}
     keywords |= shared.parse_planning_options(options, sample)
     query = api.make_counting_query(sample, target, output, table=table, **keywords)

@@ -10,7 +10,8 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -25,6 +26,23 @@ click.rich_click.OPTIONS_TABLE_COLUMN_TYPES = ["required", "opt_all_metavar", "h
 _INDENT = len("note: ")
 _NO_THREAD = "can't start new thread"
 _PROGRESS_DELAY = 1.0  # seconds before a progress bar is shown
+
+
+class _LazyModule:
+    """A module that is imported when one of its names is first used, so that --help stays quick."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
+
+
+if TYPE_CHECKING:
+    from candide.api import fitting, models
+    from candide.report import summary
+else:
+    fitting, models, summary = map(_LazyModule, ("candide.api.fitting", "candide.api.models", "candide.report.summary"))
 
 
 class ModelCommand(click.RichCommand):

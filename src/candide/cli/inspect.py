@@ -5,7 +5,8 @@ from typing import Any
 import rich_click as click
 
 from candide.cli.completion import KeywordParam
-from candide.cli.group import cli, print_code, show_progress, show_result
+from candide.cli.group import cli, print_code, show_progress, show_result, summary
+from candide.cli.group import models as api
 from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
 from candide.errors import InputError
 
@@ -42,8 +43,6 @@ def show(model: str, levels: int, classes: tuple[str, ...], columns: tuple[str, 
 
     Examples: `candide show adult.candide`, `candide show letters.candide --class A --class B --column width`
     """
-    from candide.api import models as api
-
     show_result(api.describe_model(model, levels, classes=classes, columns=columns), as_json)
 
 
@@ -59,9 +58,6 @@ def diff(before: str, after: str, limit: int, as_json: bool) -> None:
 
     Example: `candide diff may.candide june.candide`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     show_result(summary.summarize_diff(api.diff_models(before, after, limit)), as_json)
 
 
@@ -76,9 +72,6 @@ def drift(model: str, data: str, before: str | None, as_json: bool, **options: A
 
     Example: `candide drift adult.candide new.csv --before adult.parquet`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     result = api.detect_drift(model, data, before=before, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_drift(result), as_json)
 
@@ -95,7 +88,6 @@ def demo(rows: int, seed: int, as_json: bool) -> None:
     Example: `candide demo --rows 100000`
     """
     from candide.demo import run_demo
-    from candide.report import summary
 
     show_result(summary.summarize_demo(run_demo(rows, seed)), as_json)
 
@@ -131,8 +123,6 @@ def report(model: str, data: str | None, output: str, as_json: bool, **options: 
 
     Examples: `candide report adult.candide test.csv -o report.html`, `candide report adult.candide -o model.html`
     """
-    from candide.api import models as api
-
     show_result(api.write_report(model, data, output, watch=show_progress(not as_json), **options), as_json)
 
 
@@ -191,8 +181,6 @@ def plot(
     `candide plot digits.candide -o means.png --what means --shape 28x28`,
     `candide plot adult.candide -o pair.png --what term --feature age --feature workclass`
     """
-    from candide.api import models as api
-
     sides = None if shape is None else shape.lower().split("x")
     if sides is not None and (len(sides) != 2 or not all(side.strip().isdecimal() for side in sides)):
         remedy = "pass rows and columns, such as --shape 28x28"
@@ -225,9 +213,7 @@ def export(model: str, to: str, output: str | None, as_json: bool, **options: An
     `candide export adult.candide --to python -o adult.py`, `candide export adult.candide --to onnx -o adult.onnx`,
     `candide export adult.candide --to sql --dialect postgres --table people --keep id`
     """
-    from candide.api import models as api
     from candide.export.targets import find_target
-    from candide.report import summary
 
     target = find_target(to)
     if output is None and target.is_binary:

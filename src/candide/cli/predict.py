@@ -9,7 +9,8 @@ import rich_click as click
 
 from candide import files
 from candide.cli import options as shared
-from candide.cli.group import cli, show_progress, show_result
+from candide.cli.group import cli, show_progress, show_result, summary
+from candide.cli.group import models as api
 from candide.errors import InputError
 
 
@@ -37,8 +38,6 @@ def predict(
     Examples: `candide predict adult.candide new.csv -o scored.parquet --keep id`,
     `candide predict sms.candide --text "free prize, call now"`
     """
-    from candide.api import models as api
-
     policy, _ = shared.parse_policy(options, class_prior)
     if (data is None) == (text is None):
         raise InputError("pass DATA, or one document with --text")
@@ -50,8 +49,6 @@ def predict(
 
 def _show_scored(predict: Any, output: str | None, as_json: bool) -> None:
     """Write the scored table to a file or a pipe, or print its first rows."""
-    from candide.report import summary
-
     if output is None and not as_json and not sys.stdout.isatty():  # a pipe: for another program
         path = files.temporary_file(".csv")
         try:
@@ -98,9 +95,6 @@ def explain(model: str, data: str, rows: tuple[str, ...], by: str, as_json: bool
 
     Examples: `candide explain adult.candide new.csv --row 7`, `candide explain adult.candide new.csv --rows 3,7-9`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     ranges = []
     for text in ",".join(rows or ["1"]).split(","):
         first, dash, last = text.partition("-")

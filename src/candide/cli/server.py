@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, show_result
+from candide.cli.group import cli, show_result, summary
 from candide.cli.options import AS_JSON, MODEL, TARGET, output_option
 from candide.errors import InputError, MissingLibraryError
 
@@ -94,7 +94,6 @@ def export_state(state: str, output: str, force: bool, target: str | None, subtr
     `candide export-state north.db --subtract adult.candide -o north.candide`
     """
     from candide import files, store
-    from candide.report import summary
     from candide.serve.journal import Clock, Journal
     from candide.serve.learned_state import replay_journal
     from candide.store.file import load_fitted

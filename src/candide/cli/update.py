@@ -6,7 +6,8 @@ from typing import Any
 
 import rich_click as click
 
-from candide.cli.group import cli, show_progress, show_result
+from candide.cli.group import cli, show_progress, show_result, summary
+from candide.cli.group import models as api
 from candide.cli.options import AS_JSON, MODEL, TARGET, WEIGHT, output_option, reading_options
 
 _WAIT = click.option(
@@ -46,9 +47,6 @@ def update(model: str, data: str, output: str | None, as_json: bool, **options: 
 
     Example: `candide update shop.candide monday.csv -o shop_monday.candide`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     change = api.update_model(model, data, output, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_update(model, "counted into", change, output), as_json)
 
@@ -69,9 +67,6 @@ def forget(model: str, data: str, output: str | None, as_json: bool, **options: 
 
     Example: `candide forget shop.candide customer_4711.csv -o shop_without.candide`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     change = api.forget_rows(model, data, output, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_update(model, "taken out of", change, output), as_json)
 
@@ -96,9 +91,6 @@ def merge(models: tuple[str, ...], output: str, force: bool, detail: str, as_jso
 
     Example: `candide merge north.candide south.candide west.candide -o all.candide`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     merged = api.merge_models(models, output, detail=detail, force=force)
     show_result(summary.summarize_merge(models, merged, output, detail), as_json)
 
@@ -121,9 +113,6 @@ def reweight(model: str, data: str, output: str | None, as_json: bool, **options
 
     Example: `candide reweight all.candide north.csv`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     change = api.reweight_model(model, data, output, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_reweight(model, change, output), as_json)
 
@@ -140,8 +129,5 @@ def adapt(model: str, data: str, output: str | None, as_json: bool, **options: A
 
     Example: `candide adapt adult.candide new.csv -o adapted.candide`
     """
-    from candide.api import models as api
-    from candide.report import summary
-
     adapted = api.adapt_prior(model, data, output, watch=show_progress(not as_json), **options)
     show_result(summary.summarize_adaptation(model, adapted, output), as_json)
