@@ -10,10 +10,13 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import rich_click as click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
+
+from candide.engines.sql.dialects.registry import DIALECTS
 
 _HEAD_BYTES = 1 << 18  # read from a text table
 _HEAD_ROWS = 2000  # read from any other table, to find classes
@@ -78,26 +81,40 @@ def _distinct(values: Iterable[Any]) -> list[str]:
     return sorted({str(value) for value in values if value not in (None, "")})[:_MAX_VALUES]
 
 
-class FileCompletedParam(click.ParamType):
-    """Text that is completed from the files on the line, by a function of path, context and incomplete text."""
+class CompletedText(click.ParamType):
+    """Text that is completed by a function of the context and the incomplete text."""
 
     name = "text"
 
-    def __init__(self, candidates: Callable[[str, click.Context, str], Sequence[str]]):
-        self.candidates = candidates
+    def __init__(self, list_values: Callable[[click.Context, str], Iterable[str]], kind: str = "plain"):
+        self._list_values, self._kind = list_values, kind
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        values = self._list_values(ctx, incomplete)
+        return [CompletionItem(value, type=self._kind) for value in values if value.startswith(incomplete)]
+
+
+class KeywordParam(CompletedText):
+    """One of several keywords; others are left to the function that reads the value."""
+
+    def __init__(self, keywords: Iterable[str]):
+        super().__init__(lambda ctx, incomplete: keywords)
+        self.keywords = keywords
+
+
+def _from_files(list_candidates: Callable[[str, click.Context, str], Sequence[str]]) -> CompletedText:
+    """Complete from the files on the line, the last first, by a function of path, context and incomplete text."""
+
+    def list_values(ctx: click.Context, incomplete: str) -> list[str]:
         for path in reversed(argument_files(ctx)):
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    values = self.candidates(path, ctx, incomplete)
-            except Exception:  # a shell shows no messages
-                continue
-            values = [value for value in values if value.startswith(incomplete) and value.isprintable()]
-            if values:
-                return [CompletionItem(value) for value in values]
+            with suppress(Exception), warnings.catch_warnings():  # a shell shows no messages
+                warnings.simplefilter("ignore")
+                candidates = list_candidates(path, ctx, incomplete)
+                if values := [value for value in candidates if value.startswith(incomplete) and value.isprintable()]:
+                    return values
         return []
+
+    return CompletedText(list_values)
 
 
 def _complete_event(path: str, ctx: click.Context, incomplete: str) -> list[str]:
@@ -123,41 +140,13 @@ def _complete_class_prior(path: str, ctx: click.Context, incomplete: str) -> lis
     return [*([] if comma else ["uniform"]), *(f"{before}{comma}{name}=" for name in classes)]
 
 
-class KeywordParam(click.ParamType):
-    """One of several keywords, given or listed by a function; others are left to the function that reads the value."""
-
-    name = "text"
-
-    def __init__(self, keywords: Sequence[str] | Callable[[], Iterable[str]]):
-        self.keywords = keywords
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        keywords = self.keywords() if callable(self.keywords) else self.keywords
-        return [CompletionItem(keyword) for keyword in keywords if keyword.startswith(incomplete)]
-
-
-class SourceParam(click.ParamType):
-    """A file, or another source of rows."""
-
-    name = "text"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(incomplete, type="file")]
-
-
-def _list_dialects() -> Iterable[str]:
-    from candide.engines.sql.dialects.registry import DIALECTS
-
-    return DIALECTS
-
-
 PARAM_BY_METAVAR = {
-    "COL": FileCompletedParam(lambda path, ctx, incomplete: list_columns(path, _reading(ctx))),
-    "COL=NAME": FileCompletedParam(_complete_event),
-    "CLASS": FileCompletedParam(_complete_class),
-    "PRIOR": FileCompletedParam(_complete_class_prior),
-    "DATA": SourceParam(),
-    "DIALECT": KeywordParam(_list_dialects),
+    "COL": _from_files(lambda path, ctx, incomplete: list_columns(path, _reading(ctx))),
+    "COL=NAME": _from_files(_complete_event),
+    "CLASS": _from_files(_complete_class),
+    "PRIOR": _from_files(_complete_class_prior),
+    "DATA": CompletedText(lambda ctx, incomplete: [incomplete], "file"),
+    "DIALECT": KeywordParam(DIALECTS),
 }
 
 
@@ -165,8 +154,8 @@ def attach_completion(command: click.Command) -> None:
     """Let every option of a command complete what its metavar stands for, and every argument a file."""
     for param in command.params:
         if isinstance(param.type, type(click.STRING)):
-            is_argument = isinstance(param, click.Argument)
-            param.type = SourceParam() if is_argument else PARAM_BY_METAVAR.get(str(param.metavar), param.type)
+            metavar = "DATA" if isinstance(param, click.Argument) else str(param.metavar)
+            param.type = PARAM_BY_METAVAR.get(metavar, param.type)
 
 
 def argument_files(ctx: click.Context) -> list[str]:

@@ -7,6 +7,7 @@ stored, so that counting again after a crash gives the same model.
 import datetime as dt
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from math import isfinite, isinf
 from typing import Any
 
@@ -73,16 +74,12 @@ def _match_labels(labels: list[Any], fitted: FittedModel, target: str, allow_new
 
 
 def add_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
-    for counts in _count_rows(fitted, weighted_rows, target):
-        fitted = fitted.add_counts(counts)
-    return fitted
+    return reduce(FittedModel.add_counts, _count_rows(fitted, weighted_rows, target), fitted)
 
 
 def remove_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
     """Count stored rows out of a model; they must have been counted in with these weights."""
-    for counts in _count_rows(fitted, weighted_rows, target):
-        fitted = fitted.subtract_counts(counts)
-    return fitted
+    return reduce(FittedModel.subtract_counts, _count_rows(fitted, weighted_rows, target), fitted)
 
 
 def _count_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> Iterator[ModelCounts]:
