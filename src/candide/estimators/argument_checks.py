@@ -43,19 +43,15 @@ def check_params(estimator: Any) -> None:
         raise __getattr__("SettingError")(str(error)) from None
 
 
-def __getattr__(name: str) -> Any:
-    """``SettingError``, which is also scikit-learn's InvalidParameterError, is made at first use."""
-    if name == "SettingError":
-        return _setting_error()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 @cache
-def _setting_error() -> type[InputTypeError]:
+def __getattr__(name: str) -> type[InputTypeError]:
+    """``SettingError``, which is also scikit-learn's InvalidParameterError, is made at first use."""
+    if name != "SettingError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from sklearn.utils._param_validation import InvalidParameterError
 
     members = {"__module__": __name__, "__doc__": "A parameter of an estimator that is not usable as given."}
-    return type("SettingError", (InputTypeError, InvalidParameterError), members)
+    return type(name, (InputTypeError, InvalidParameterError), members)
 
 
 def freeze(value: Any) -> Any:
@@ -197,15 +193,6 @@ def checked_weights(weight: Any, n_rows: int) -> NDArray[np.float64] | None:
     if not array.any():
         raise InputError("Sample weights must contain at least one non-zero number: here every weight is zero")
     return array
-
-
-def checked_classes(labels: Labels) -> Labels:
-    """The labels, which must be at least two."""
-    if len(labels) < 2:
-        only = labels.values[0]
-        remedy = "a classifier needs rows of at least two classes, of a weight above 0"
-        raise InputError(f"y has one class only, {only!r}", value=only, remedy=remedy)
-    return labels
 
 
 def classes_array(labels: Labels, dtype: np.dtype) -> NDArray:

@@ -71,11 +71,12 @@ class Classifier(GenerativeClassifier):
 
     def _declared_classes(self, classes: Any) -> Labels | None:
         """The classes declared to ``partial_fit``."""
-        raise NotImplementedError
+        return None if classes is None else Labels.from_values(np.asarray(classes)).declare()
 
     def _stream_labels(self, y: NDArray, declared: Labels | None) -> Labels:
         """The classes of more rows."""
-        raise NotImplementedError
+        labels = Labels.from_values(y)
+        return labels if declared is None else labels.union(declared)[0]
 
     def _formats(self, table: Table) -> ColumnTextFormats:
         """How text columns of the first rows write numbers and dates."""

@@ -15,7 +15,7 @@ from candide.engines.table_formats import read_as_fitted
 from candide.errors import InputError
 from candide.estimators.argument_checks import checked_count, make_generator
 from candide.estimators.sklearn_contract import Estimator
-from candide.model.fitted import FittedModel, labels_from_codes
+from candide.model.fitted import labels_from_codes
 from candide.model.input_columns import UnseenValues
 from candide.model.model import Model, apply_model
 from candide.model.plan import Plan
@@ -46,14 +46,8 @@ class GenerativeClassifier(Estimator):
     ['age', 'job']
     """
 
-    fitted_: FittedModel
     classes_: NDArray
     n_features_in_: int
-
-    @property
-    def _checked_fitted(self) -> FittedModel:
-        self._check_fitted()
-        return self.fitted_
 
     def _read(self, X: Any) -> Table:
         """The rows as a table."""
@@ -74,18 +68,16 @@ class GenerativeClassifier(Estimator):
         return self.fitted_.model
 
     def _blocks(self, X: Any) -> list[Block]:
-        """Rows as the model's blocks."""
         return self.fitted_.plan.blocks(self._read_to_score(X, stacklevel=5))
 
     def _apply(self, method: Callable, X: Any) -> NDArray:
-        self._check_fitted()
-        blocks = self._blocks(X)
+        plan, blocks = self._checked_fitted.plan, self._blocks(X)
         if blocks[0].shape[0] == 0:
             return method(self._model(), [np.empty((0, 0))] * len(blocks))
-        unseen = UnseenValues(self.fitted_.plan)
+        unseen = UnseenValues(plan)
         unseen.observe(blocks)
         notes.issue_warnings(unseen.notes(), stacklevel=3)
-        columns = [part.columns for part in self.fitted_.plan.parts]
+        columns = [part.columns for part in plan.parts]
         return apply_model(method, self._model(), columns, blocks, self._value_error_factory(X))
 
     def _value_error_factory(self, X: Any) -> Callable[[Any, Block], InputError]:

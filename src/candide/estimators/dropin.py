@@ -178,7 +178,7 @@ def read_only_view(array: Floats) -> Floats:
 def read_block(X: Any, estimator_name: str, *, sparse: bool = False) -> Block:
     """The rows of anything array-like; ``estimator_name`` is for errors."""
     block: Block = X
-    if sparse and _is_sparse(X):
+    if sparse and hasattr(X, "tocsr"):
         rows = X.tocsr()
         if rows.ndim != 2 or rows.dtype.kind not in "fiub":
             _check_array(rows, estimator_name, accept_sparse="csr")
@@ -199,20 +199,16 @@ def _is_number_array(X: Any) -> bool:
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "fiub"
 
 
-def _is_sparse(X: Any) -> bool:
-    return hasattr(X, "tocsr")
-
-
 def frame_names(X: Any) -> tuple[Any, ...] | None:
     """The names of a data frame's columns; None for an array."""
-    if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "__array_interface__") or _is_sparse(X):
+    if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "__array_interface__") or hasattr(X, "tocsr"):
         return None
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)
     return None if names is None else tuple(names)
 
 
 def _array(X: Any, estimator_name: str) -> NDArray:
-    if not (_is_sparse(X) or hasattr(X, "dtype") or hasattr(X, "columns") or hasattr(X, "__array__")):
+    if not (hasattr(X, "tocsr") or hasattr(X, "dtype") or hasattr(X, "columns") or hasattr(X, "__array__")):
         try:  # text as objects, so that an error quotes the text itself, not numpy's version of it
             array = np.asarray(X)
             X = np.array(X, dtype=object) if array.dtype.kind in "US" else array
@@ -247,7 +243,7 @@ def _check_array(X: Any, estimator_name: str, **settings: Any) -> Any:
 
 def _find_non_number(X: Any) -> tuple[int, Any, Any] | None:
     """Row, column and value of the first value that is not a number."""
-    values = np.asarray(X, dtype=object) if not _is_sparse(X) else np.empty(())
+    values = np.asarray(X, dtype=object) if not hasattr(X, "tocsr") else np.empty(())
     if values.ndim != 2:
         return None
     names = frame_names(X) or range(values.shape[1])
@@ -282,7 +278,6 @@ def negative_error(block: Block, names: Sequence[Any], estimator_name: str) -> I
 
 
 def _find_bad_values(block: Block, is_bad: Any) -> Iterator[tuple[int, int, Any]]:
-    """Row, column and value of the bad values, in order."""
     if isinstance(block, Csr):
         stored = np.arange(block.indptr[0], block.indptr[-1])
         for i in stored[is_bad(block.data[stored])]:

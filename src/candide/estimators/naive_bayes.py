@@ -20,7 +20,7 @@ from candide.engines.table_formats import (
     stray_notes,
 )
 from candide.errors import InputError, unknown_name_error
-from candide.estimators.argument_checks import check_width, checked_classes, feature_names, warn_by_position
+from candide.estimators.argument_checks import check_width, feature_names, warn_by_position
 from candide.estimators.base import Classifier, counted_plan
 from candide.estimators.sklearn_contract import takes_settings
 from candide.events import EventModel, Gaussian
@@ -220,14 +220,12 @@ class NaiveBayes(Classifier):
         return Settings(**given)
 
     def _classes(self, y: NDArray) -> Labels:
-        return checked_classes(super()._classes(y))
-
-    def _declared_classes(self, classes: Any) -> Labels | None:
-        return None if classes is None else Labels.from_values(np.asarray(classes)).declare()
-
-    def _stream_labels(self, y: NDArray, declared: Labels | None) -> Labels:
-        labels = Labels.from_values(y)
-        return labels if declared is None else labels.union(declared)[0]
+        labels = super()._classes(y)
+        if len(labels) < 2:
+            only = labels.values[0]
+            remedy = "a classifier needs rows of at least two classes, of a weight above 0"
+            raise InputError(f"y has one class only, {only!r}", value=only, remedy=remedy)
+        return labels
 
     def _notes(self, table: Table, plan: Plan) -> list[Note]:
         from candide.data.column_types import later_number_notes

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from candide.errors import InputError
 from candide.formatting import truncate
+from candide.model.fitted import FittedModel
 
 _MAX_REPR_LENGTH = 300  # characters of a parameter in print
 _locks: "WeakKeyDictionary[Any, Any]" = WeakKeyDictionary()  # beside the objects, which stay picklable
@@ -92,7 +93,7 @@ class Estimator:
     0.5
     """
 
-    fitted_: Any
+    fitted_: FittedModel
     _input_tags: ClassVar[dict[str, bool]] = {}  # scikit-learn's, where they differ from its defaults
     set_fit_request = RequestMethod("fit", "sample_weight")
     set_partial_fit_request = RequestMethod("partial_fit", "classes", "sample_weight")
@@ -131,12 +132,14 @@ class Estimator:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")
 
-    def _check_fitted(self) -> None:
+    @property
+    def _checked_fitted(self) -> FittedModel:
         if not hasattr(self, "fitted_"):
             from sklearn.exceptions import NotFittedError
 
             remedy = "Call 'fit' with appropriate arguments before using this estimator."
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. {remedy}")
+        return self.fitted_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the proportion of rows whose predicted class is their label."""

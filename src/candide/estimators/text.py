@@ -205,7 +205,6 @@ class TextNB(WeightedClassifier):
 
     @property
     def _generative_model(self) -> "TextNB":
-        """The same counts without weights."""
         other = copy(self)
         other.fitted_ = self._checked_fitted.generative_model
         return other
