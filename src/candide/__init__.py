@@ -43,9 +43,8 @@ if TYPE_CHECKING:
         write_report,
     )
     from candide.estimators.bayes_classifier import BayesClassifier
-    from candide.estimators.dropin_categorical import CategoricalNB
+    from candide.estimators.dropin_columns import CategoricalNB, GaussianNB
     from candide.estimators.dropin_discrete import BernoulliNB, ComplementNB, MultinomialNB
-    from candide.estimators.dropin_gaussian import GaussianNB
     from candide.estimators.naive_bayes import GaussianBayes, NaiveBayes
     from candide.estimators.text import TextNB
     from candide.model.policy import Policy
@@ -97,9 +96,8 @@ _SUBMODULES = ("errors", "events", "plot", "priors")
 _NAMES = {
     "api.fitting": "check_data compare_settings cross_validate fit fit_from_counts fit_model load make_counting_query",
     "estimators.bayes_classifier": "BayesClassifier",
-    "estimators.dropin_categorical": "CategoricalNB",
+    "estimators.dropin_columns": "CategoricalNB GaussianNB",
     "estimators.dropin_discrete": "BernoulliNB ComplementNB MultinomialNB",
-    "estimators.dropin_gaussian": "GaussianNB",
     "estimators.naive_bayes": "GaussianBayes NaiveBayes",
     "estimators.text": "TextNB",
     "model.policy": "Policy",

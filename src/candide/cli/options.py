@@ -102,12 +102,7 @@ _POLICY = [
         ["--positive"], metavar="CLASS", help="Class the threshold applies to. Default: the second of two classes."
     ),
     _number_option("--abstain-below", "P", "Abstain when every probability is below P."),
-    click.Option(
-        ["--abstain-cost"],
-        type=float,
-        metavar="COST",
-        help="Abstain when the expected cost of every class exceeds COST.",
-    ),
+    _number_option("--abstain-cost", "COST", "Abstain when the expected cost of every class exceeds COST."),
 ]
 POLICY_NAMES = tuple(str(option.name) for option in _POLICY)
 _THRESHOLD_AIMS = [

@@ -54,6 +54,14 @@ class WeightedClassifier(NaiveBayes):
             sample = self._draw_sample(table, y, weight)
             return self._replace_counts(reweight_model(self.fitted_, sample, new=rows_are_new))
 
+    def log_density(self, X: Any) -> NDArray:
+        """log p(x), (rows,), by the unweighted distributions of the columns: a weighted score is not a density."""
+        return NaiveBayes.log_density(self._generative_model, X)
+
+    @property
+    def _generative_model(self) -> NaiveBayes:
+        return NaiveBayes.from_fitted(self._checked_fitted.generative_model)
+
     @property
     def terms_(self) -> "TermList":
         """The terms with their weights, most important first: columns, interactions, discriminants, prototypes.
@@ -211,17 +219,9 @@ class BayesClassifier(WeightedClassifier):
 
         return prototype_rows(self._checked_fitted)
 
-    def log_density(self, X: Any) -> NDArray:
-        """log p(x), (rows,), by the unweighted distributions of the columns: a weighted score is not a density."""
-        return self._generative_model.log_density(X)
-
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, NDArray]:
         """Rows and labels drawn from the unweighted distributions of the columns; for a bin its middle."""
         return self._generative_model.sample(n_samples, random_state)
-
-    @property
-    def _generative_model(self) -> NaiveBayes:
-        return NaiveBayes.from_fitted(self._checked_fitted.generative_model)
 
     def _read(self, X: Any) -> Table:
         table = super()._read(X)

@@ -219,9 +219,7 @@ class GenerativeClassifier(Estimator):
         >>> duckdb.sql(query).project("prediction").fetchall()
         [('low',), ('top',)]
         """
-        from candide.export.targets import export_model
-
-        return str(export_model(self._checked_fitted, "sql", dialect=dialect, table=table, keep=keep))
+        return str(self.export("sql", dialect=dialect, table=table, keep=keep))
 
     # Explaining.
 

@@ -7,14 +7,14 @@ An array of numbers is the block itself, without a copy and without a pass over 
 in the tally (a NaN lowers the weight present, an infinity makes a sum infinite); only then is the value located.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from candide.data.blocks import Block, Codes, Csr, Floats, find_largest
+from candide.data.blocks import Block, Codes, Csr, Floats, find_first, find_largest
 from candide.data.labels import Labels
 from candide.data.notes import Note, issue_warnings
 from candide.data.table import Table, positional_names
@@ -175,7 +175,7 @@ def read_only_view(array: Floats) -> Floats:
     return view
 
 
-def read_block(X: Any, estimator_name: str, *, sparse: bool = False) -> Block:
+def read_block(X: Any, estimator_name: str, *, sparse: bool) -> Block:
     """The rows of anything array-like; ``estimator_name`` is for errors."""
     block: Block = X
     if sparse and hasattr(X, "tocsr"):
@@ -257,7 +257,7 @@ def _find_non_number(X: Any) -> tuple[int, Any, Any] | None:
 
 def not_finite_error(block: Block, names: Sequence[Any], estimator_name: str, at: int | None = None) -> InputError:
     """The error that locates a value that is NaN or infinite, or too large in the column ``at``."""
-    where = next(_find_bad_values(block, lambda x: ~np.isfinite(x)), None)
+    where = find_first(block, lambda x: ~np.isfinite(x))
     if where is None:
         what = "Input X contains infinity or a value too large to square and add up in float64; "
         row, value = (None, None) if at is None else find_largest(block, at)
@@ -272,20 +272,11 @@ def not_finite_error(block: Block, names: Sequence[Any], estimator_name: str, at
 
 def negative_error(block: Block, names: Sequence[Any], estimator_name: str) -> InputError:
     """The error that locates a negative value."""
-    row, column, value = next(_find_bad_values(block, lambda x: x < 0))
+    where = find_first(block, lambda x: x < 0)
+    assert where is not None
+    row, column, value = where
     what = f"Negative values in data passed to {estimator_name} (input X): {value}"
     return InputError(what, column=names[column], row=row, value=value.item(), remedy="pass values >= 0")
-
-
-def _find_bad_values(block: Block, is_bad: Any) -> Iterator[tuple[int, int, Any]]:
-    if isinstance(block, Csr):
-        stored = np.arange(block.indptr[0], block.indptr[-1])
-        for i in stored[is_bad(block.data[stored])]:
-            yield int(np.searchsorted(block.indptr, i, "right")) - 1, int(block.indices[i]), block.data[i]
-        return
-    for start in range(0, len(block), ROWS_PER_CHUNK):
-        for row, column in np.argwhere(is_bad(block[start : start + ROWS_PER_CHUNK])):
-            yield start + int(row), int(column), block[start + row, column]
 
 
 def _has_missing(block: Block, n: Floats, class_weight: Floats, weight: Floats | None) -> bool:

@@ -199,10 +199,6 @@ class TextNB(WeightedClassifier):
         columns, y = NaiveBayes.sample(self._generative_model, n_samples, random_state)
         return next(iter(columns.values())).tolist(), y
 
-    def log_density(self, X: Any) -> NDArray:
-        """log p(document), (documents,), of the unweighted model: a weighted score is not a density."""
-        return NaiveBayes.log_density(self._generative_model, X)
-
     @property
     def _generative_model(self) -> "TextNB":
         other = copy(self)

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from candide.serve.http import DEFAULT_LIMITS, Limits, RequestProblem
+from candide.serve.http import Limits, RequestProblem
 from candide.serve.scorer import ScoredColumns
 
 JSON, JSON_LINES, CSV = "application/json", "application/x-ndjson", "text/csv"
@@ -44,7 +44,7 @@ class RequestRows:
     single_row: dict[str, Any] | None = None
 
 
-def rows_from_records(records: list[dict[str, Any]], limits: Limits = DEFAULT_LIMITS) -> RequestRows:
+def rows_from_records(records: list[dict[str, Any]], limits: Limits) -> RequestRows:
     """Return rows given as dictionaries; a value that a row lacks is missing."""
     names = dict.fromkeys(records[0]) if records else {}
     limits.check(len(records), len(names))
@@ -62,7 +62,7 @@ def column_values(column: Any) -> list[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
-def read_rows(body: bytes, media: str, limits: Limits = DEFAULT_LIMITS) -> RequestRows:
+def read_rows(body: bytes, media: str, limits: Limits) -> RequestRows:
     return _READERS[find_media_type(media)](body, limits)
 
 
@@ -285,7 +285,7 @@ def _is_compressed(message: memoryview) -> bool:
     return bool(batch and kind in (_DICTIONARY, _BATCH) and field(batch + number(batch, 4), 3))
 
 
-def write_scored(scored: ScoredColumns, media_type: str, warnings: dict[str, Any] | None = None) -> bytes:
+def write_scored(scored: ScoredColumns, media_type: str, warnings: dict[str, Any]) -> bytes:
     """Return scored rows in a format; in JSON the first row holds the warnings on all of them."""
     if media_type in (CSV, ARROW):
         return _write_table(scored, media_type)

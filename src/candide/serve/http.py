@@ -76,9 +76,6 @@ def _check_size(size: int, limit: int, what: str) -> None:
         raise RequestProblem(413, what, value=size, remedy=f"send at most {limit:,} at a time")
 
 
-DEFAULT_LIMITS = Limits()
-
-
 @dataclass
 class Request:
     """The body of a request, its headers and its query."""

@@ -11,7 +11,7 @@ import numpy as np
 from candide import formatting
 from candide.model.input_columns import nearest_name
 from candide.serve.formats import RequestRows, Value, decode_json, encode, rows_from_records
-from candide.serve.http import DEFAULT_LIMITS, Limits, RequestProblem
+from candide.serve.http import Limits, RequestProblem
 from candide.serve.scorer import ScoredColumns, Scorer
 
 Record = dict[str, Value]
@@ -94,7 +94,7 @@ def _decode(decoder: msgspec.json.Decoder, body: bytes) -> Any:
         raise RequestProblem(422, f"unknown field {name!r}{where}", value=name, remedy=remedy) from None
 
 
-def rows_from_mlflow(body: bytes, limits: Limits = DEFAULT_LIMITS) -> RequestRows:
+def rows_from_mlflow(body: bytes, limits: Limits) -> RequestRows:
     request = _decode(_mlflow_decoder, body)
     sent = [rows for name in _MLFLOW_FIELDS if (rows := getattr(request, name)) is not None]
     if len(sent) != 1:
@@ -128,9 +128,7 @@ def _rows_from_columns(columns: dict[str, Any], limits: Limits) -> RequestRows:
     return RequestRows(next(iter(lengths.values()), 0), columns)
 
 
-def rows_from_tensors(
-    body: bytes, length: bytes = b"", limits: Limits = DEFAULT_LIMITS
-) -> tuple[RequestRows, InferenceRequest]:
+def rows_from_tensors(body: bytes, length: bytes, limits: Limits) -> tuple[RequestRows, InferenceRequest]:
     """Return the rows of a v2 request, which has one tensor per column, and the request.
 
     ``length`` is the number of bytes of JSON if tensors follow it as bytes.
@@ -203,7 +201,7 @@ def _read_strings(raw: bytes) -> list[str]:
     return texts
 
 
-def write_tensors(scored: ScoredColumns, name: str, request: InferenceRequest, warnings: Sequence[str] = ()) -> bytes:
+def write_tensors(scored: ScoredColumns, name: str, request: InferenceRequest, warnings: Sequence[str]) -> bytes:
     """Return the response to a v2 request: predictions and probabilities, one tensor per column.
 
     Warnings are one text among the parameters, which the protocol limits to text, numbers and booleans.
