@@ -31,7 +31,7 @@ from candide.serve.endpoints import (
     pull_endpoint,
 )
 from candide.serve.formats import encode
-from candide.serve.http import Limits, Request, RequestProblem, Response, problem_from_error
+from candide.serve.http import Limits, Request, RequestProblem, Response
 from candide.serve.learned_state import model_fingerprint
 from candide.serve.learner import Learner
 from candide.serve.pages import build_openapi, render_docs, render_form
@@ -324,7 +324,8 @@ def _problem_response(error: Exception, path: str) -> Response:
     if isinstance(error, RequestProblem):
         problem = error
     elif isinstance(error, CandideError):
-        problem = problem_from_error(error)
+        location = {name: getattr(error, name) for name in ("column", "row", "value", "remedy")}
+        problem = RequestProblem(422 if isinstance(error, InputError) else 500, str(error), **location)
     else:
         traceback.print_exception(error)
         problem = RequestProblem(500, "internal error; see the server's log")

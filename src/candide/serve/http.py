@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
 
 from candide.data.notes import Note
-from candide.errors import CandideError, InputError
 
 if TYPE_CHECKING:
     from candide.serve.scorer import Scorer
@@ -32,12 +31,6 @@ class RequestProblem(Exception):  # noqa: N818  the term of RFC 9457
         members = {name: _json_value(value) for name, value in self.location.items() if value not in (None, "")}
         title = HTTPStatus(self.status).phrase
         return {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail, **members}
-
-
-def problem_from_error(error: CandideError) -> RequestProblem:
-    """Return an error as a problem: with status 422 if it is about the input."""
-    location = {name: getattr(error, name) for name in ("column", "row", "value", "remedy")}
-    return RequestProblem(422 if isinstance(error, InputError) else 500, str(error), **location)
 
 
 def _json_value(value: Any) -> Any:
