@@ -5,7 +5,7 @@ stored, so that counting again after a crash gives the same model.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import isfinite, isinf
@@ -18,7 +18,7 @@ from candide.data.labels import is_missing_label
 from candide.data.table import Table
 from candide.data.text_formats import format_plain_value
 from candide.engines import arrays
-from candide.errors import InputError
+from candide.errors import CandideError, InputError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.input_columns import format_suggestion, similar_names
@@ -75,6 +75,21 @@ def _match_labels(labels: list[Any], fitted: FittedModel, target: str, allow_new
 
 def add_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:
     return reduce(FittedModel.add_counts, _count_rows(fitted, weighted_rows, target), fitted)
+
+
+def add_countable_rows(
+    fitted: FittedModel, weighted_rows: Sequence[WeightedRows], target: str, caught: type[CandideError] = CandideError
+) -> tuple[FittedModel, dict[int, CandideError]]:
+    """Count rows together, or if that fails, one half and then the other; return also the errors by position."""
+    try:
+        return add_rows(fitted, weighted_rows, target), {}
+    except caught as error:
+        if len(weighted_rows) == 1:
+            return fitted, {0: error}
+    half = len(weighted_rows) // 2
+    fitted, errors = add_countable_rows(fitted, weighted_rows[:half], target, caught)
+    fitted, later_errors = add_countable_rows(fitted, weighted_rows[half:], target, caught)
+    return fitted, errors | {half + i: error for i, error in later_errors.items()}
 
 
 def remove_rows(fitted: FittedModel, weighted_rows: Iterable[WeightedRows], target: str) -> FittedModel:

@@ -16,7 +16,7 @@ from candide.errors import CandideError, InputError, NotCountedError, SumTooLarg
 from candide.model.fitted import FittedModel
 from candide.serve.http import RequestProblem
 from candide.serve.journal import RESTORE_REMEDY, Entry, Journal, Snapshot
-from candide.serve.learned_rows import EntryMatch, RowSearch, add_rows, remove_rows
+from candide.serve.learned_rows import EntryMatch, RowSearch, add_countable_rows, add_rows, remove_rows
 from candide.store import dumps, loads, model_digest
 from candide.store.file import resolve_target
 
@@ -157,25 +157,12 @@ def _replay(state: LearnedState, entries: Iterable[Entry], target: str) -> tuple
             batch.append(entry)
         if batch and (entry is None or size >= _ROWS_PER_BATCH):
             later = state.convert_epoch(batch[-1].at)
-            counts, too_large = _add_entries(later, [e for e in batch if e.rows is not None], target)
+            live = [(e, (e.rows, later.row_weight(e.at))) for e in batch if e.rows is not None]
+            counts, too_large = add_countable_rows(later.counts, [rows for _, rows in live], target, SumTooLargeError)
             state = replace(later, counts=counts, last_seq=batch[-1].seq)
-            left_out += too_large
+            left_out += [live[i][0] for i in too_large]
             batch, size = [], 0
     return state, n, left_out
-
-
-def _add_entries(state: LearnedState, entries: list[Entry], target: str) -> tuple[FittedModel, list[Entry]]:
-    """Return the counts with entries, and the entries whose values are too large."""
-    rows = [(entry.rows, state.row_weight(entry.at)) for entry in entries if entry.rows is not None]
-    try:
-        return add_rows(state.counts, rows, target), []
-    except SumTooLargeError:
-        if len(entries) == 1:
-            return state.counts, entries
-    half = len(entries) // 2
-    counts, first = _add_entries(state, entries[:half], target)
-    counts, second = _add_entries(replace(state, counts=counts), entries[half:], target)
-    return counts, first + second
 
 
 @dataclass(frozen=True)
@@ -257,22 +244,17 @@ class RequestGroup:
             self.outcomes.append((request, error))
 
     def flush(self) -> None:
-        """Count the requests that wait to be learned: together, or if that fails, one half and then the other."""
+        """Count the requests that wait to be learned; one that cannot be counted fails alone."""
         waiting, self._waiting = self._waiting, []
         weight = self._counts.row_weight(self._time)
-        try:
-            counts = add_rows(self._counts.counts, [(request.rows, weight) for request in waiting], self._target)
-        except CandideError as error:
-            if len(waiting) == 1:
-                self.outcomes.append((waiting[0], error))
-                return
-            for half in (waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]):
-                self._waiting = half
-                self.flush()
-            return
+        rows = [(request.rows, weight) for request in waiting]
+        counts, errors = add_countable_rows(self._counts.counts, rows, self._target)
         self._counts = replace(self._counts, counts=counts)
-        for request in waiting:
-            self._write(request, request.n_rows, request.rows)
+        for i, request in enumerate(waiting):
+            if i in errors:
+                self.outcomes.append((request, errors[i]))
+            else:
+                self._write(request, request.n_rows, request.rows)
 
     def _write(self, request: PendingRequest, n: int, rows: bytes | None = None) -> None:
         seq, checksum = self._first_seq + len(self.entries), request.checksum
