@@ -335,7 +335,7 @@ def test_a_name_of_two_lines_has_one_row():
     from candide.report.records import TableSection
 
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.RenderedSection(TableSection.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]])))
+    terminal.print_section(console, TableSection.from_cells("1 row", ["column", "a\nb"], [["two\nlines", "1"]]))
     assert [line.split() for line in console.export_text().splitlines()[1:]] == [
         ["column", "a", "b"],
         ["two", "lines", "1"],
@@ -350,7 +350,7 @@ def test_scored_rows_keep_the_prediction_where_space_is_short():
     rows = [["17", *["something"] * 9, "yes", "0.2500", "0.7500", "-12.2500"]]
     columns = [Column(name, "", is_text=name == "prediction", is_required=name in names[10:]) for name in names]
     console = terminal.Console(width=80, record=True, file=io.StringIO())
-    console.print(terminal.RenderedSection(TableSection("1 row", columns, rows)))
+    terminal.print_section(console, TableSection("1 row", columns, rows))
     title, heads, cells = console.export_text().splitlines()
     assert title == "1 row (6 more columns not shown)"
     assert heads.split() == ["id", "kept0", "kept1", "kept2", *names[10:]]

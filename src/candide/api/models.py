@@ -271,10 +271,11 @@ def write_report(
     >>> cd.write_report(model, out=os.path.join(tempfile.mkdtemp(), "report.html")).size_bytes > 10_000
     True
     """
-    from candide.report import build, html
+    from candide.report import build
+    from candide.report.html.page import is_page
 
     out = _check_out(out, "report.html")
-    check_output(out, model, data, is_own_file=html.is_page, force=force)
+    check_output(out, model, data, is_own_file=is_page, force=force)
     kwargs = _split_options(options, write_report, "weight", "full", "watch")
     report = build.build_report(_load_to_predict(model), data, target, **kwargs)
     return build.write_report(report, model, out, data, force=force)

@@ -303,14 +303,14 @@ class GenerativeClassifier(Estimator):
         """
         from candide.engines.reading import ReadOptions  # here, because arrays need no database
         from candide.files import check_output
-        from candide.report import html
         from candide.report.build import build_report, write_report
+        from candide.report.html.page import PageText, is_page
 
         fitted, options = self._checked_fitted, ReadOptions(**reading)
-        check_output(out, data, is_own_file=html.is_page, force=force)
+        check_output(out, data, is_own_file=is_page, force=force)
         report = build_report(fitted, data, target, weight=weight, full=full, reading=options)
         if out is None:
-            return html.PageText(report.text)
+            return PageText(report.text)
         return write_report(report, None, out, data, force=force).size_bytes
 
     def _html_summary(self) -> str:

@@ -17,7 +17,7 @@ from candide.files import check_output, write_atomically
 from candide.model.fitted import FittedModel
 from candide.monitoring.data_checks import check_data
 from candide.monitoring.drift import detect_drift
-from candide.report import html
+from candide.report.html import page as html
 from candide.report.summary import page as pages
 from candide.report.summary.monitoring import DriftSummary, summarize_check, summarize_drift
 from candide.report.summary.page import MissingSection, PageSummary, ReportSummary
@@ -32,8 +32,6 @@ _FULL_REMEDY = "pass --full (full=True)"
 
 @dataclass(frozen=True)
 class RenderedReport:
-    """A page as text, and its summary."""
-
     text: str
     page: PageSummary
 

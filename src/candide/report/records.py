@@ -32,13 +32,6 @@ class Paragraph:
 
 
 @dataclass(frozen=True)
-class Literal:
-    """Text to be copied unchanged, however long its lines are."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class LabelledParagraphs:
     """Paragraphs beside labels: (label, text, remedy), such as notes and findings."""
 
@@ -90,7 +83,7 @@ class TableSection:
         return cls(title, columns, rows[:MAX_TABLE_ROWS], hint, n_more=n_more)
 
 
-Section = Paragraph | Literal | LabelledParagraphs | Commands | Document | TableSection
+Section = Paragraph | LabelledParagraphs | Commands | Document | TableSection
 
 
 def section(build: Callable[[Any, Any], Any]) -> dict[str, Any]:

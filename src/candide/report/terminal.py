@@ -10,14 +10,14 @@ from functools import singledispatch
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from candide import formatting
 from candide.explain.words import shorten_highlights
-from candide.report.records import Commands, Document, LabelledParagraphs, Literal, Paragraph, Section, TableSection
+from candide.report.records import Commands, Document, LabelledParagraphs, Paragraph, Section, TableSection
 
 _WIDTH = 110  # columns of what is written to a file or a pipe
 _CUT_POSITIONS = (1.0, 0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1)  # the part of a name before the dots, tried in turn
@@ -30,9 +30,8 @@ def print_summary(summary: Any) -> None:
     has_width = sys.stdout.isatty() or "COLUMNS" in os.environ
     console = Console(highlight=False, width=None if has_width else _WIDTH)
     console.print()
-    for section in _visible_sections(summary, console):
-        _print_section(console, section)
-        console.print()
+    _print_sections(console, summary)
+    console.print()
 
 
 def render_text(summary: Any) -> str:
@@ -40,31 +39,23 @@ def render_text(summary: Any) -> str:
     width = int(os.environ.get("COLUMNS") or _WIDTH)
     console = Console(highlight=False, width=width, file=io.StringIO(), color_system=None, force_jupyter=False)
     with console.capture() as printed:
-        for i, section in enumerate(_visible_sections(summary, console)):
-            if i:
-                console.print()
-            _print_section(console, section)
+        _print_sections(console, summary)
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
 
 
-def _visible_sections(summary: Any, console: Console) -> Iterator[Section]:
-    """Yield sections, without documents where there are no colours to highlight them."""
+def _print_sections(console: Console, summary: Any) -> None:
+    """Print sections with a line between them, without documents where there are no colours to highlight them."""
     has_colours = console.color_system is not None
-    return (section for section in summary.sections() if has_colours or not isinstance(section, Document))
+    sections = (section for section in summary.sections() if has_colours or not isinstance(section, Document))
+    for i, section in enumerate(sections):
+        if i:
+            console.print()
+        print_section(console, section)
 
 
-def _print_section(console: Console, section: Section) -> None:
-    console.print(RenderedSection(section), soft_wrap=isinstance(section, Literal | Commands))
-
-
-class RenderedSection:
-    """A section that rich can print."""
-
-    def __init__(self, section: Section):
-        self.section = section
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield from _render(self.section, console, options.max_width)
+def print_section(console: Console, section: Section) -> None:
+    parts = Group(*_render(section, console, console.width))
+    console.print(parts, soft_wrap=isinstance(section, Commands))
 
 
 @singledispatch
@@ -76,11 +67,6 @@ def _render(section: Any, console: Console, width: int) -> Iterator[RenderableTy
 def _(section: Paragraph, console: Console, width: int) -> Iterator[RenderableType]:
     text = _make_text(section.text, section.style)
     yield Panel(text, title=section.frame, title_align="left", expand=False) if section.frame else text
-
-
-@_render.register
-def _(section: Literal, console: Console, width: int) -> Iterator[RenderableType]:
-    yield Text(section.text)
 
 
 @_render.register

@@ -11,7 +11,7 @@ are Student's, corrected for the number of settings that are compared with the f
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import chain
 from operator import add
@@ -125,12 +125,10 @@ def cross_validate(
     watch: Watch = no_progress,
     ignored: Sequence[str] = (),
 ) -> Validation:
-    """Cross-validate on a source. ``folds`` and ``seed`` set how rows are divided; the rest is as in ``fit``.
+    """Cross-validate on a source, as :func:`candide.cross_validate` documents.
 
-    ``fold_by`` names a column whose value determines the fold of a row, the same in every engine: rows of one value
-    stay together. It is not used as a feature. A source without an order needs it. Without it, copies of a row stay
-    together: rows that agree in the label and in all columns of the model but those ``ignored``, more often than chance
-    explains. ``policy`` decides the class of every row, and is that of the model of all rows.
+    Without ``fold_by``, copies of a row stay together: rows that agree in the label and in all columns of the model but
+    those ``ignored``, more often than chance explains.
     """
     decision_policy = make_policy(policy)
     if decision_policy is not None and decision_policy.class_prior is not None:
@@ -168,8 +166,6 @@ def cross_validate(
 
 
 class _FoldFits(NamedTuple):
-    """The models of all folds but one, and of all rows."""
-
     counted: CountResult
     whole: ModelCounts  # of all rows
     fitted: FittedModel  # of all rows
@@ -306,6 +302,15 @@ class MetricDifference:
     @property
     def is_better(self) -> bool:
         return self.mean < 0 if self.metric in LOWER_IS_BETTER else self.mean > 0
+
+    @property
+    def conclusion(self) -> str:
+        """How the setting compares with the first: better, worse or not significant."""
+        return "not significant" if not self.is_significant else "better" if self.is_better else "worse"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the difference as values for a program."""
+        return {**asdict(self), "is_significant": self.is_significant, "is_better": self.is_better}
 
 
 @dataclass(frozen=True)

@@ -53,16 +53,16 @@ class DiffSummary(Summary):
     """The differences between two models, the most surprising first."""
 
     rows: tuple[int, int]
-    classes: tuple[ClassChange, ...] = field(
+    classes: Sequence[ClassChange] = field(
         metadata=_changes("Classes", lambda c: formatting.format_label(c.label), _format_change)
     )
-    columns: tuple[ColumnChange, ...] = field(
+    columns: Sequence[ColumnChange] = field(
         metadata=_changes("Columns", lambda c: f"{formatting.format_column(c.column)}, {c.label}", _format_changes)
     )
-    levels: tuple[LevelChange, ...] = field(
+    levels: Sequence[LevelChange] = field(
         metadata=_changes("Levels", lambda c: f"{c.column} = {c.level}, {c.label}", _format_change)
     )
-    skipped_columns: tuple[Name, ...] = field(
+    skipped_columns: Sequence[Name] = field(
         metadata=paragraph(lambda names: f"not compared: {', '.join(map(str, names))}", "dim")
     )
     caption: str = field(
@@ -81,14 +81,7 @@ class DiffSummary(Summary):
 
 
 def summarize_diff(comparison: ModelComparison) -> DiffSummary:
-    return DiffSummary(
-        comparison.rows,
-        tuple(comparison.classes),
-        tuple(comparison.columns),
-        tuple(comparison.levels),
-        tuple(comparison.skipped_columns),
-        dates=comparison.dates,
-    )
+    return DiffSummary(**vars(comparison))
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,8 +114,6 @@ def summarize_update(model: str, action: str, change: UpdateResult, output: str 
 
 @dataclass(frozen=True, repr=False)
 class MergeSummary(Summary):
-    """A merged model."""
-
     models: int
     rows: int
     output: str
@@ -141,8 +132,6 @@ def summarize_merge(models: Collection[Any], merged: FittedModel, output: str, d
 
 @dataclass(frozen=True, repr=False)
 class ReweightSummary(Summary):
-    """A model whose term weights were learned again."""
-
     model: str
     rows: int  # that the weights were learned from
     rows_in_model: int
@@ -205,8 +194,6 @@ def summarize_adaptation(model: str, adaptation: AdaptedModel, output: str | Non
 
 @dataclass(frozen=True, repr=False)
 class ScoredFileSummary(Summary):
-    """Predictions in a file."""
-
     rows: int
     output: str
 
@@ -251,8 +238,6 @@ def summarize_plot(model: str, drawn: Mapping[str, Any], output: str, image_form
 
 @dataclass(frozen=True, repr=False)
 class ExportSummary(Summary):
-    """An exported model in a file."""
-
     model: str
     target: str  # the name of the target
     description: str

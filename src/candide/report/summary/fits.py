@@ -67,8 +67,6 @@ def summarize_held_out(model: ModelLike, held_out: HeldOutScores) -> HeldOutSumm
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class FitSummary(Summary):
-    """The result of a fit."""
-
     rows: int
     target: str | None
     n_selected: int | None  # how many columns the model uses; None: all
@@ -159,23 +157,6 @@ def summarize_demo(run: Any) -> DemoSummary:
     return DemoSummary(rows + round(scores.rows), rows, classes, columns, scores)
 
 
-@dataclass(frozen=True)
-class DifferenceSummary:
-    """A metric of a setting minus that of the first: mean over folds, 95% interval, whether it is beyond chance."""
-
-    name: str
-    metric: str
-    mean: float
-    low: float
-    high: float
-    is_significant: bool
-    is_better: bool
-
-    @property
-    def conclusion(self) -> str:
-        return "not significant" if not self.is_significant else "better" if self.is_better else "worse"
-
-
 _STYLES = {"better": "green", "worse": "red", "not significant": "dim"}
 
 
@@ -187,7 +168,7 @@ class CompareSummary(Summary):
     folds: int
     names: tuple[str, ...]
     metrics: Mapping[str, Mapping[str, float]]  # by setting, over all rows
-    differences: tuple[DifferenceSummary, ...]  # of all but the first, against it
+    differences: tuple[MetricDifference, ...]  # of all but the first, against it
     conclusions: tuple[str, ...]  # one for each but the first
     metric_classes: Mapping[str, str]  # the class that a metric is of, or "macro"
 
@@ -218,7 +199,7 @@ def summarize_settings(comparison: SettingsComparison) -> CompareSummary:
         len(validation.folds),
         tuple(comparison.names),
         {name: scores.metrics() for name, scores in comparison.totals.items()},
-        tuple(DifferenceSummary(**vars(d), is_significant=d.is_significant, is_better=d.is_better) for d in deltas),
+        tuple(deltas),
         tuple(_conclude(first, name, [d for d in deltas if d.name == name]) for name in others),
         headline_titles(validation.fit_result.fitted.labels.values),
     )

@@ -109,8 +109,6 @@ def _missing_sections(record: Any, missing: Sequence[Any]) -> Iterator[Section]:
 
 @dataclass(frozen=True, repr=False)
 class PageSummary(Summary):
-    """What a page shows of a model."""
-
     title: str
     model: ModelSummary
     class_proportions: tuple[float, ...]
