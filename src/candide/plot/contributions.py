@@ -79,7 +79,7 @@ def draw_term(drawable: Drawable, model_term: Term, positive: Any = None, ax: An
     if not model_term.n_cells:
         remedy = "draw its densities, or regions of two columns"
         raise InputError("cannot be drawn: it has no levels, bins or cells", column=title, value=title, remedy=remedy)
-    c, fitted, label = positive_class(drawable, positive), drawable.fitted, ""
+    c, fitted, label = drawable.positive_class(positive), drawable.fitted, ""
     cells = build_term_cells(fitted, model_term)
     total = Effects(fitted).for_column(model_term.columns[0]) if n == 1 else None
     if total is not None:
@@ -98,10 +98,6 @@ def draw_term(drawable: Drawable, model_term: Term, positive: Any = None, ax: An
     contrast, (first, second) = cells.contrast(fitted.class_proportions, c), _class_names(drawable, c, 16)
     draw = _draw_column if n == 1 else _draw_pair
     return draw(drawable, cells, contrast, c, f"log-odds of {first} against {second}{label}", ax)
-
-
-def positive_class(drawable: Drawable, positive: Any) -> int:
-    return drawable.positive_class(positive, "a term is drawn for one class against the others")
 
 
 def _class_names(drawable: Drawable, c: int, max_length: int) -> tuple[str, str]:
@@ -191,7 +187,7 @@ def nomogram(model: Any, *, positive: Any = None, features: Sequence[Any] | None
     ['leaf_mm', 'height_cm']
     """
     drawable = Drawable.from_model(model)
-    c = positive_class(drawable, positive)
+    c = drawable.positive_class(positive)
     chosen = None if features is None else [drawable.resolve_column(f) for f in features]
     return draw_nomogram(drawable, c, nomogram_lines(drawable, c, chosen), ax)
 

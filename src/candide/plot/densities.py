@@ -52,15 +52,11 @@ def posterior_curve(prior: Any = "beta", counts: Sequence[float] | None = None, 
 
 
 def beta_density(theta: NDArray, a: float, b: float) -> NDArray:
+    from scipy.special import betaln, xlog1py, xlogy
+
     if a <= 0 or b <= 0:
         raise InputError(f"Beta({a:g}, {b:g}) is improper: it has no density; give both more than 0")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        powers = _log_power(a - 1, theta) + _log_power(b - 1, 1 - theta)
-    return np.exp(powers + float(gammaln(np.float64(a + b)) - gammaln(np.float64(a)) - gammaln(np.float64(b))))
-
-
-def _log_power(power: float, x: NDArray) -> NDArray:
-    return np.zeros_like(x) if power == 0 else power * np.log(x)
+    return np.exp(xlogy(a - 1, theta) + xlog1py(b - 1, -theta) - betaln(a, b))
 
 
 def dirichlet(

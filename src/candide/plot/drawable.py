@@ -16,7 +16,6 @@ from candide.distributions import Distribution
 from candide.errors import InputError, InputTypeError, unknown_name_error
 from candide.events import Support
 from candide.explain.terms import level_names, list_terms
-from candide.model.counts import ModelCounts
 from candide.model.feature_selection import rank_columns_by_evidence
 from candide.model.fitted import FittedModel
 from candide.model.model import Model
@@ -28,10 +27,7 @@ _DRAWS_PER_CLASS = 2000  # where only a sample shows the range of a distribution
 
 @dataclass(frozen=True, eq=False)
 class Drawable:
-    """A fitted model to draw."""
-
     fitted: FittedModel
-    counts: ModelCounts | None = None  # of its columns, where counts are kept
 
     @classmethod
     def from_model(cls, model: Any) -> "Drawable":
@@ -39,7 +35,7 @@ class Drawable:
             return model
         fitted, name = getattr(model, "fitted_", model), type(model).__name__
         if isinstance(fitted, FittedModel):
-            return cls(fitted, fitted.selected_counts if fitted.has_counts else None)
+            return cls(fitted)
         if hasattr(model, "fit"):
             is_candide = type(model).__module__.startswith("candide.")
             why = "is not fitted yet; call fit(X, y)" if is_candide else "is not an estimator of Candide; fit one"
@@ -64,10 +60,11 @@ class Drawable:
     def seen_columns(self) -> set[Name]:
         """The columns with a value in the counts; without counts, all but those without a level."""
         parts = [part for part in self.fitted.plan.parts if not part.is_joint_term]
-        if self.counts is None:
+        if not self.fitted.has_counts:
             pairs = (pair for part in parts for pair in zip(part.columns, part.encodings, strict=True))
             return set(self.columns) - {name for name, encoding in pairs if encoding.n_levels == 0}
-        tallies: Any = zip(self.counts.plan.parts, self.counts.tallies, strict=True)
+        counts: Any = self.fitted.selected_counts
+        tallies = zip(counts.plan.parts, counts.tallies, strict=True)
         weights = [tally.n.sum(axis=0) for part, tally in tallies if not part.is_joint_term]
         return {name for part, n in zip(parts, weights, strict=True) for name in np.array(part.columns, object)[n > 0]}
 
@@ -77,8 +74,8 @@ class Drawable:
         if self.fitted.term_weights is not None:
             terms = list_terms(self.fitted)
             return [(term.columns[0], term.importance) for term in terms if len(term.columns) == 1]
-        if self.counts is not None:
-            return rank_columns_by_evidence(self.counts)
+        if self.fitted.has_counts:
+            return rank_columns_by_evidence(self.fitted.selected_counts)
         return list((self.fitted.column_evidence or {}).items())
 
     @property
@@ -193,13 +190,17 @@ class Drawable:
                 return values.index(value)
         raise unknown_name_error("class", value, self.labels)
 
-    def positive_class(self, positive: Any, what: str) -> int:
-        """Return the code of one class against the others, by default the second of two; ``what`` needs it."""
-        if len(self.labels) < 2:
-            raise InputError("the model has one class only", value=self.labels)
-        if positive is None and len(self.labels) > 2:
-            problem = f"{what}, and the model has {len(self.labels)}: {_list_names(self.labels)}"
-            raise InputError(problem, remedy="name one: positive=..., or --class NAME")
+    def class_codes(self, values: Any) -> list[int]:
+        """Return the codes of a class or of several."""
+        is_single = isinstance(values, str) or not hasattr(values, "__len__")
+        return [self.class_code(value) for value in ([values] if is_single else values)]
+
+    def positive_class(self, positive: Any, what: str = "this is drawn for one class against the others") -> int:
+        """Return the code of the class that is drawn against the others, by default the second of two."""
+        k = len(self.labels)
+        if k < 2 or (positive is None and k > 2):
+            problem = f"{what}, and the model has {k}: {_list_names(self.labels)}"
+            raise InputError(problem, value=self.labels, remedy="name one: positive=..., or --class NAME")
         return 1 if positive is None else self.class_code(positive)
 
     def read_table(self, X: Any) -> Table:

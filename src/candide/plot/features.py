@@ -140,13 +140,13 @@ def _histogram_edges(x: NDArray, is_integer: bool) -> NDArray:
     return values[0] + step * (each * np.arange(int(np.ceil(n / each)) + 1) - 0.5)
 
 
-def shown_level_probabilities(drawable: Drawable, name: Name, limit: int = _MAX_LEVELS) -> tuple[list[str], NDArray]:
+def shown_level_probabilities(drawable: Drawable, name: Name) -> tuple[list[str], NDArray]:
     """Return levels and their probabilities (level, class): the most probable in their order, the rest as one."""
     names, p = drawable.levels(name) or [], drawable.level_probabilities(name)
-    if len(names) <= limit:
+    if len(names) <= _MAX_LEVELS:
         return names, p
     order = np.argsort(-(p @ drawable.class_proportions), kind="stable")
-    best, rest = np.sort(order[: limit - 1]), order[limit - 1 :]
+    best, rest = np.sort(order[: _MAX_LEVELS - 1]), order[_MAX_LEVELS - 1 :]
     others = "1 other" if len(rest) == 1 else f"{len(rest)} others"
     return [*(names[i] for i in best), others], np.vstack([p[best], p[rest].sum(axis=0)])
 
@@ -254,10 +254,7 @@ def class_means(model: Any, shape: Sequence[int], *, classes: Any = None, axes: 
             f"shape {text}: the model has {n_pixels} columns, one per pixel; pass rows and columns whose product is "
             f"{n_pixels}, such as {suggest_shape(n_pixels)}"
         )
-    codes = list(range(len(drawable.labels)))
-    if classes is not None:
-        chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else classes
-        codes = [drawable.class_code(value) for value in chosen]
+    codes = list(range(len(drawable.labels))) if classes is None else drawable.class_codes(classes)
     means, n = class_averages(drawable)[codes], len(codes)
     if axes is None:
         axes = style.make_axes(n, max(_IMAGES_PER_ROW, math.isqrt(n)), (1.5, 1.7))

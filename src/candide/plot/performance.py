@@ -18,6 +18,7 @@ _MAX_BARS = 2000
 _MAX_STRIP_ROWS = 2000  # of more rows, points would hide each other
 _BINS = 60
 _ERROR = "error"
+DISCRIMINANT = "a discriminant is between two classes"  # why a class is to be named
 # Beyond the first, the axis is logarithmic outside the second, so that small discriminants stay apart.
 _SYMLOG_FROM, _LINEAR_RANGE = 60.0, 10.0
 
@@ -156,22 +157,9 @@ def discriminant(model: Any, X: Any, y: Any, *, ax: Any = None, kind: str | None
     '0 errors in 4'
     """
     drawable = Drawable.from_model(model)
-    c, joint = discriminant_class(drawable, positive), drawable.joint_log_likelihood(X)
+    c, joint = drawable.positive_class(positive, DISCRIMINANT), drawable.joint_log_likelihood(X)
     codes = drawable.label_codes(y, len(joint))
     return draw_discriminant(drawable.labels, c, scoring.log_odds_of_class(joint, c), codes, ax=ax, kind=kind)
-
-
-def discriminant_class(drawable: Drawable, positive: Any) -> int:
-    k = len(drawable.labels)
-    if positive is not None and k > 1:
-        return drawable.class_code(positive)
-    if k != 2:
-        names = ", ".join(map(str, drawable.labels[:20]))
-        raise InputError(
-            f"a discriminant is between two classes, and the model has {k}: {names}; name one to compare it with the "
-            "others: positive=..., or --class NAME"
-        )
-    return 1
 
 
 def draw_discriminant(

@@ -49,8 +49,6 @@ DrawnPlot = tuple[Any, dict[str, Any]]  # axes, and what was drawn
 
 @dataclass(frozen=True)
 class PlotSpec:
-    """What to draw."""
-
     plot_name: str
     features: tuple[Any, ...] = ()
     classes: tuple[Any, ...] = ()
@@ -237,7 +235,7 @@ def _term(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlo
 
 
 def _nomogram(drawable: Drawable, spec: PlotSpec, rows: PlotRows | None) -> DrawnPlot:
-    c = contributions.positive_class(drawable, spec.positive)
+    c = drawable.positive_class(spec.positive)
     names = [drawable.resolve_column(f) for f in spec.features]
     lines = contributions.nomogram_lines(drawable, c, names or None)
     facts = {"features": [line.name for line in lines], "positive": drawable.labels[c], "rows": None}
@@ -250,7 +248,7 @@ def _concatenate(pairs: Iterator[tuple[NDArray, NDArray]]) -> tuple[NDArray, NDA
 
 
 def _discriminant(drawable: Drawable, spec: PlotSpec, rows: PlotRows) -> DrawnPlot:
-    c, posteriors = performance.discriminant_class(drawable, spec.positive), rows.posteriors(drawable.fitted)
+    c, posteriors = drawable.positive_class(spec.positive, performance.DISCRIMINANT), rows.posteriors(drawable.fitted)
     odds, codes = _concatenate((log_odds_of_class(log_p, c), codes) for log_p, codes in posteriors)
     ax = performance.draw_discriminant(drawable.labels, c, odds, codes, kind=spec.kind)
     errors = int(((odds > 0) != (codes == c)).sum())

@@ -198,12 +198,12 @@ def _class_pair(drawable: Drawable, classes: Any, difference: bool) -> tuple[int
                 "classes=(a, b), or --class A --class B"
             )
         return min(1, k - 1), 0 if difference else None
-    chosen = [classes] if isinstance(classes, str) or not hasattr(classes, "__len__") else list(classes)
-    if difference and len(chosen) != 2:
-        raise InputError(f"the difference of two posteriors needs two classes, and {len(chosen)} were named")
-    codes = [drawable.class_code(value) for value in chosen]
+    codes = drawable.class_codes(classes)
+    if difference and len(codes) != 2:
+        raise InputError(f"the difference of two posteriors needs two classes, and {len(codes)} were named")
     if difference and codes[0] == codes[1]:
-        raise InputError(f"the difference of the posterior of {chosen[0]!r} and itself is 0; name two classes")
+        label = drawable.labels[codes[0]]
+        raise InputError(f"the difference of the posterior of {label!r} and itself is 0; name two classes")
     return codes[0], codes[1] if difference else None
 
 

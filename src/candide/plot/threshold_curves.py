@@ -114,7 +114,7 @@ def thresholds(model: Any, X: Any = None, y: Any = None, *, ax: Any = None, posi
     ('threshold of p(sage | x)', ['precision', 'recall', 'F1', 'proportion of rows predicted'])
     """
     drawable, scores = _score_rows(model, X, y)
-    c = drawable.positive_class(positive, "a threshold is on the probability of one class")
+    c = drawable.positive_class(positive)
     true, false, at = (values[:0:-1] for values in curves.cumulative_weights(scores.ranks.class_curve(c)))
     predicted = true + false  # the lowest threshold first
     ax = style.get_axes(ax)
