@@ -40,8 +40,6 @@ class ColumnEffect:
 
 
 class Effects:
-    """The total effects of the columns of a model."""
-
     def __init__(self, fitted: FittedModel, terms: TermList | None = None):
         self.fitted, self.terms = fitted, list_terms(fitted) if terms is None else terms
         self._column_terms = {term.columns[0]: term for term in self.terms if len(term.columns) == 1}

@@ -44,7 +44,7 @@ def explain_rows(
     by: str = "term",
     reading: ReadOptions | None = None,
 ) -> Iterator[ExplainedRow]:
-    """Explain the predictions of rows of a source, and of ranges of rows, counted from 1."""
+    """Explain rows of a source, as :func:`candide.explain_rows` documents."""
     import pyarrow as pa
 
     ranges = [selected if isinstance(selected, tuple) else (selected, selected) for selected in rows]

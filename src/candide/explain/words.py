@@ -63,18 +63,18 @@ class DocumentWord:
     log_odds: float
 
 
-def document_words(fitted: FittedModel, text: str, column: Name | None = None, limit: int = 10) -> list[DocumentWord]:
+def document_words(fitted: FittedModel, text: str, limit: int = 10) -> list[DocumentWord]:
     """Return the words that decided between the two most probable classes, the strongest first."""
-    i, _ = find_text_part(fitted, column)
+    i, _ = find_text_part(fitted)
     if fitted.model.n_classes < 2:
         return []
-    first, second = find_top_two_classes(fitted, text, column)
+    first, second = find_top_two_classes(fitted, text)
     words = score_document_words(fitted.model.distributions[i], Documents.from_column([text]), first, second)
     return list(words[:limit])
 
 
-def find_top_two_classes(fitted: FittedModel, text: str, column: Name | None = None) -> tuple[int, int]:
-    i, _ = find_text_part(fitted, column)
+def find_top_two_classes(fitted: FittedModel, text: str) -> tuple[int, int]:
+    i, _ = find_text_part(fitted)
     distribution: Any = fitted.model.distributions[i]
     score = distribution.log_prob(Documents.from_column([text]))[0] + fitted.model.log_prior
     first, second = np.argsort(-score, kind="stable")[:2].tolist()

@@ -59,8 +59,6 @@ class LogOddsBins(NamedTuple):
 
 
 class RowChunk(NamedTuple):
-    """Rows as they came."""
-
     log_odds: Floats  # (row, curve)
     y: NDArray[np.intp]
     weight: Floats | None
@@ -217,7 +215,7 @@ def _area_error(bins: LogOddsBins) -> float:
     return float(0.5 * bins.class_weight[wide] @ bins.other_weight[wide] / pairs) if pairs else 0.0
 
 
-def ratio(part: Floats, whole: Floats, default: float = 0.0) -> Floats:
+def ratio(part: Floats, whole: Floats | float, default: float = 0.0) -> Floats:
     """A part of a whole; ``default`` where there is nothing."""
     return np.divide(part, whole, out=np.full(np.broadcast(part, whole).shape, default), where=whole > 0)
 

@@ -31,10 +31,10 @@ class Curve:
     threshold: Floats  # p(class | x) from which rows are selected
     weight: Floats | None = None  # rows of each point, where points have rows of their own
 
-    def thin(self, max_points: int = MAX_POINTS) -> "Curve":
-        """The same curve with at most ``max_points``, evenly along it; both ends stay."""
+    def thin(self, max_points: int | None = MAX_POINTS) -> "Curve":
+        """The same curve with at most ``max_points``, evenly along it; both ends stay. None: with all its points."""
         n = len(self.x)
-        if n <= max_points:
+        if max_points is None or n <= max_points:
             return self
         steps = np.hypot(np.diff(self.x, prepend=self.x[0]), np.diff(self.y, prepend=self.y[0]))
         way = np.cumsum(np.nan_to_num(steps))
@@ -104,11 +104,11 @@ def coverage_curve(bins: LogOddsBins) -> Curve:
     return Curve("coverage", None, axes, ratio(rows, rows[-1:], np.nan), ratio(own, rows, np.nan), at)
 
 
-def lift_at_fraction(bins: LogOddsBins, rows: float = _TOP_FRACTION) -> float:
-    """The lift of a fraction of the rows, interpolated between tied rows."""
+def lift_at_fraction(bins: LogOddsBins) -> float:
+    """The lift of the most probable tenth of the rows, interpolated between tied rows."""
     own, other, _ = cumulative_weights(bins)
     x = ratio(own + other, (own + other)[-1:], np.nan)
-    return float(np.interp(rows, x, ratio(own, own[-1:], np.nan)) / rows)
+    return float(np.interp(_TOP_FRACTION, x, ratio(own, own[-1:], np.nan)) / _TOP_FRACTION)
 
 
 # Thresholds
@@ -214,11 +214,8 @@ def assessed_class(n_classes: int, c: int | None = None) -> int | None:
 
 def log_odds_of_class(joint: NDArray, c: int) -> NDArray:
     """(row,) log p(c | x) / p(not c | x), of log p(x, class) (row, class); 0 where no class is possible."""
-    others = np.delete(joint, c, axis=1)
-    top = others.max(axis=1)
-    shift = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = joint[:, c] - (shift + np.log(np.exp(others - shift[:, None]).sum(axis=1)))
+    with np.errstate(invalid="ignore"):
+        odds = joint[:, c] - np.logaddexp.reduce(np.delete(joint, c, axis=1), axis=1)
     return np.where(np.isnan(odds), 0.0, odds)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,27 +57,8 @@ class ClassCounts(NamedTuple):
         return (self.true > 0) | (self.predicted > 0)
 
 
-class Figures(Protocol):
-    """What metrics are computed from: of scored rows, or of bootstrap draws of them in further axes."""
-
-    @property
-    def class_counts(self) -> ClassCounts: ...  # (..., class), of the rows that were decided
-    @property
-    def n(self) -> Any: ...  # (...) weight of all rows
-    @property
-    def sum_neg_log(self) -> Floats: ...  # (...) sum of -log p(true class)
-    @property
-    def sum_squared_error(self) -> Floats: ...  # (...) sum over classes of (p - truth)**2
-    @property
-    def areas(self) -> Floats: ...  # (curve, ...) under the ROC curve of each class, or of the second of two
-    @property
-    def average_precisions(self) -> Floats: ...  # (curve, ...)
-    @property
-    def curve_weights(self) -> Floats: ...  # (curve, ...) weight of the rows of the class
-    @property
-    def confidence_bins(self) -> Floats: ...  # (bins, 3) weight, sum of the top probability, weight where it is right
-    @property
-    def is_binary(self) -> bool: ...
+# What metrics are computed from: scored rows, or bootstrap draws of them with a further axis.
+Figures: TypeAlias = "Scores | DrawnFigures"
 
 
 # A ratio by class: of the rows predicted as it, the proportion that is of it; of its rows, the proportion that is
@@ -284,10 +265,10 @@ class BootstrapSample:
 
 
 class DrawnFigures(NamedTuple):
-    """The ``Figures`` of draws."""
+    """What metrics are computed from, of bootstrap draws; names as in ``Scores``."""
 
-    class_counts: ClassCounts  # (draw, class)
-    n: Floats  # (draw,)
+    class_counts: ClassCounts  # (draw, class), of the rows that were decided
+    n: Any  # (draw,) weight of all rows
     sum_neg_log: Floats
     sum_squared_error: Floats
     areas: Floats  # (curve, draw)

@@ -171,10 +171,9 @@ class Scores(MetricAttributes):
         return len(self.confusion) == 2
 
     def __str__(self) -> str:
-        rows = self._metric_rows("_")
-        width = max(len(name) for name, _ in rows)
-        lines = [f"{name:{width}}  {value}" for name, value in rows]
-        return "\n".join([f"Scores of {formatting.format_count(self.n)}", *lines])
+        return "\n".join(
+            [f"Scores of {formatting.format_count(self.n)}", *formatting.align_columns(self._metric_rows("_"))]
+        )
 
     __repr__ = __str__
 
@@ -261,7 +260,7 @@ class Scores(MetricAttributes):
         names, k = self._labels(labels), len(self.confusion)
         codes = ((1,) if k == 2 else range(k)) if classes is None else classes
         each = [curve_points.class_curves(self.ranks.class_curve(c), names[c]).values() for c in codes]
-        return [curve if max_points is None else curve.thin(max_points) for group in each for curve in group]
+        return [curve.thin(max_points) for group in each for curve in group]
 
     def thresholds(
         self, labels: Sequence[Any] | None = None, levels: Sequence[float] = curve_points.THRESHOLDS, *, c: int = -1
@@ -283,8 +282,7 @@ class Scores(MetricAttributes):
 
     def coverage_curve(self, max_points: int | None = None) -> Curve:
         """Accuracy among the rows with the most confident predictions, from none to all of them."""
-        curve = curve_points.coverage_curve(self.correctness_ranks.curve(0))
-        return curve if max_points is None else curve.thin(max_points)
+        return curve_points.coverage_curve(self.correctness_ranks.curve(0)).thin(max_points)
 
     def calibration(self) -> Calibration:
         """The probability of the most probable class, in bins, against how often it is right."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from candide.data.blocks import Floats
 from candide.data.column_types import ColumnSchema, early_decision_note
@@ -15,7 +16,8 @@ from candide.data.notes import Note
 from candide.data.table import LIMITS, Name, Table
 from candide.data.text_formats import MISSING_MARKERS, parse_plain_number
 from candide.engines.base import CountResult, LabelledSource, PreparedSource, Watch, no_progress, open_source
-from candide.engines.counting import check_classes, count_source, unlabelled_notes
+from candide.engines.counting import check_classes, count_source, prepare_source, unlabelled_notes
+from candide.engines.draw_sample import learn_grids
 from candide.engines.reading import ReadOptions
 from candide.errors import InputError
 from candide.formatting import format_count, format_list, format_percent
@@ -70,11 +72,6 @@ def check_data(
     watch: Watch = no_progress,
 ) -> CheckResult:
     """Check a table in one pass to count it and one to sample rows; the arguments are those of ``candide.fit``."""
-    import pyarrow as pa
-
-    from candide.engines.counting import prepare_source
-    from candide.engines.draw_sample import learn_grids
-
     with open_source(data, reading) as source:
         labelled = LabelledSource(source, target, weight)
         prepared = learn_grids(labelled, prepare_source(source, target, events, drop, weight))

@@ -83,10 +83,9 @@ def detect_drift(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> Drift:
-    """Compare new rows with the counts of a model; ``before`` are rows that it was fitted to, if available.
+    """Compare new rows with a model, as :func:`candide.detect_drift` documents.
 
-    Without them log p(x) is compared with rows drawn from the model, which are likelier than real ones where columns
-    depend on each other. For a weighted model, log p(x) is that of its unweighted distributions.
+    For a weighted model, log p(x) is that of its unweighted distributions.
     """
     fitted.counts  # noqa: B018  raises if there are no counts to compare with
     detector = _DriftDetector(fitted)

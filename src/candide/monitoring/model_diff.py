@@ -76,7 +76,7 @@ class ModelComparison:
 
 
 def diff_models(before: ModelLike, after: ModelLike, limit: int = 12) -> ModelComparison:
-    """Return what changed between two models or model files: classes, columns and levels, ``limit`` of each."""
+    """Compare two models or model files, as :func:`candide.diff_models` documents."""
     fitted = load_fitted(before), load_fitted(after)
     try:
         return compare_models(*fitted, limit)

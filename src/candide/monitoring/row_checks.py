@@ -41,7 +41,6 @@ class RowSample:
     numbers: Floats  # (rows, numeric columns)
     dates: frozenset[Name] = frozenset()
     is_part: bool = False  # whether the table has more rows
-    target: str | None = None
 
     @classmethod
     def from_table(
@@ -78,7 +77,7 @@ class RowSample:
                     read[name] = np.asarray(table.numbers((str(name),)), float).ravel()
         block = np.column_stack(list(read.values())) if read else np.empty((len(y), 0))
         n_classes, is_part = int(group.max(initial=-1)) + 1, len(distinct) < counts.n_rows
-        return cls(columns, y, n_classes, tuple(read), block, frozenset(dates), is_part, target)
+        return cls(columns, y, n_classes, tuple(read), block, frozenset(dates), is_part)
 
 
 def normalise_label(text: str) -> str:

@@ -49,11 +49,7 @@ def evaluate(
     reading: ReadOptions | None = None,
     watch: Watch = no_progress,
 ) -> Scores:
-    """Score a model on a source whose labels are in the column ``target``, by default the target of the model.
-
-    Rows without a label, or with one that the model does not know, are left out, and a warning gives their number.
-    ``policy`` replaces that of the model.
-    """
+    """Score a model on a source, as :func:`candide.evaluate` documents."""
     fitted = load_fitted(model).with_policy(policy)
     name, score = resolve_target(fitted, target), partial(Scores.from_log_posterior, rule=fitted.decision_rule)
     with open_source(data, make_read_options(fitted, reading)) as source, watch(source, "scoring"):

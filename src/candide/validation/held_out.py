@@ -61,7 +61,6 @@ class HeldOutScores:
 
     @cached_property
     def class_prior_scores(self) -> Scores:
-        """The scores of the class prior alone."""
         weight = self.scores.confusion.sum(axis=1)
         return score_class_prior(self.scores, weight / weight.sum())
 
@@ -101,7 +100,6 @@ def score_held_out(
     *,
     columns: Sequence[ColumnSchema] | None = None,
     plan: Plan | None = None,
-    folds: int = N_FOLDS,
     counts: ModelCounts | None = None,
 ) -> HeldOutScores:
     """Cross-validate within a sample.
@@ -116,30 +114,28 @@ def score_held_out(
     naive_plan = plan_columns(columns, settings.events)
     n_rows, distinct = sample.n_rows, sample.distinct(settings.random_state)
     if counts is not None and can_subtract_folds(sample, distinct, counts, settings.model):
-        sample = replace(sample, fold=assign_folds(sample.y, folds, distinct.order[distinct.group]))
+        sample = replace(sample, fold=assign_folds(sample.y, N_FOLDS, distinct.order[distinct.group]))
         proportions = counts.class_weight / counts.class_weight.sum()
         fit = partial(_fit_by_subtraction, counts=counts, settings=settings, proportions=proportions)
         fit_naive = partial(_fit_naive, plan=naive_plan, proportions=proportions)
-        posteriors = _score_folds(sample, folds, fit, fit_naive)
+        posteriors = _score_folds(sample, fit, fit_naive)
         sample = replace(sample, weight=_proportion_weights(sample, proportions))
     else:
         pooled = sample.pool_distinct(distinct)
         encodings = LearnedEncodings.from_sample(pooled, settings.events, columns)
-        place, fold, weight = distinct.assign_folds(folds)  # copies of a row stay together
+        place, fold, weight = distinct.assign_folds(N_FOLDS)  # copies of a row stay together
         is_plain = bool((weight == 1.0).all())
         sample = replace(sample.take(distinct.first[place]), fold=fold, weight=None if is_plain else weight)
         fit = partial(_fit_again, plan=plan, encodings=encodings, settings=settings)
-        posteriors = _score_folds(sample, folds, fit, partial(_fit_naive, plan=naive_plan))
+        posteriors = _score_folds(sample, fit, partial(_fit_naive, plan=naive_plan))
         sample = replace(sample, n_pooled=n_rows)
     return HeldOutScores(sample, posteriors[0], posteriors[1], n_rows if counts is None else counts.n_rows)
 
 
-def _score_folds(
-    sample: Sample, folds: int, fit: Callable[..., FittedModel], fit_naive: Callable[..., FittedModel]
-) -> Floats:
+def _score_folds(sample: Sample, fit: Callable[..., FittedModel], fit_naive: Callable[..., FittedModel]) -> Floats:
     """(model, row, class) log p(class | x) by models that are fitted without the fold of the row."""
     out = np.empty((2, len(sample), len(sample.labels)))
-    for fold in range(folds):
+    for fold in range(N_FOLDS):
         train, test = (sample.take(np.flatnonzero(rows)) for rows in (sample.fold != fold, sample.fold == fold))
         for i, fitted in enumerate((fit(train, test), fit_naive(train))):
             posterior, codes = fitted.apply(Model.log_posterior, test.table), _class_codes(fitted.counts, sample)
