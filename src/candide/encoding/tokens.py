@@ -148,14 +148,14 @@ def locate_tokens(text: str, tokens: Tokens) -> Iterator[tuple[str, tuple[Span, 
             yield gap.join(units), tuple((origin[a], origin[b - 1] + 1) if b > a else (0, 0) for a, b in spans)
 
 
-def _ngram_slices(n_units: int, tokens: Tokens) -> list[slice]:
+def _ngram_slices(n_units: int, tokens: Any) -> list[slice]:
     """The n-grams of a run of words or characters; within words, a run that is shorter than all is one itself."""
     low, high = tokens.ngrams
     low = min(low, n_units) if tokens.analyzer == "char_wb" else low
     return [slice(i, i + n) for n in range(low, min(high, n_units) + 1) for i in range(n_units - n + 1)]
 
 
-def _find_runs(text: str | Sequence[Any], tokens: Tokens) -> Iterator[list[tuple[str, Span]]]:
+def _find_runs(text: str | Sequence[Any], tokens: Any) -> Iterator[list[tuple[str, Span]]]:
     """The runs of words or characters that n-grams are made of, with their spans; words of a sequence have none."""
     if not isinstance(text, str):
         words = [(str(word), (0, 0)) for word in text]
