@@ -319,12 +319,14 @@ def subtract_weights(whole: Floats, part: Floats) -> Floats:
     return np.maximum(left, 0.0)
 
 
-def refuse_removal(mask: NDArray, reason: str, part: Floats | None = None, whole: Floats | None = None) -> None:
+def refuse_removal(
+    mask: NDArray, reason: str, part: Floats | None = None, whole: Floats | None = None, *, of_sums: bool = False
+) -> None:
     """Raise if any (class, feature) cell is marked, naming the first, and how much is removed of what was counted."""
     if mask.any():
         c, j = np.argwhere(mask)[0].tolist()
-        amounts = "" if part is None or whole is None else f", {part[c, j]:g} of {whole[c, j]:g} in all"
-        raise NotCountedError(reason + amounts, (c, j))
+        amounts = "" if part is None or whole is None else f", {part[c, j]:g} of {whole[c, j]:g}"
+        raise NotCountedError(reason + amounts + " in all" * of_sums, (c, j))
 
 
 def subtract_sums(whole: Floats, part: Floats) -> Floats:

@@ -199,7 +199,7 @@ def _check_remaining(whole: Floats, part: Floats, n: Floats, least: float, round
     outside = gap < least * n - slack
     # If every row is removed, nothing may remain. Only with whole numbers does a remainder differ from rounding error.
     outside |= (n == 0) & (gap > 0) & (whole == np.rint(whole)) & (part == np.rint(part)) & (whole < _MAX_EXACT_INTEGER)
-    base.refuse_removal(outside, "the values removed were never counted", part, whole)
+    base.refuse_removal(outside, "the values removed were never counted", part, whole, of_sums=True)
 
 
 def _broadcast_zeros(shape: tuple[int, ...]) -> Floats:
