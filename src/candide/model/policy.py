@@ -112,6 +112,7 @@ class Policy:
         return "nearly 1" if is_rounded else formatting.format_threshold(self.threshold or 0.0)
 
     def describe(self, labels: Labels) -> str:
+        """Describe the policy in a line."""
         parts = []
         if self.costs is not None:
             special = [(pair, cost) for pair, cost in self.costs.items() if cost != (pair[0] != pair[1])]
