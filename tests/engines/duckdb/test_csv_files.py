@@ -182,6 +182,16 @@ def test_the_line_is_named(before, line, after, packed, tmp_path):
     assert error.value.value == min(4, line.count(",") + 1)  # it is read no further
 
 
+@pytest.mark.parametrize("name", ["", "*.csv"], ids=["folder", "glob"])
+@pytest.mark.parametrize("line", ["1.5,u", '1.5,"u,p'])
+def test_the_file_of_a_folder_is_named(name, line, tmp_path):
+    (tmp_path / "may.csv").write_text(HEADER + ROWS)
+    (tmp_path / "june.csv").write_text(f"{HEADER}{ROWS}{line}\n")
+    with pytest.raises(SourceError) as error:
+        fit_model(str(tmp_path / name), "y", model="naive")
+    assert (error.value.source, error.value.line) == (str(tmp_path / "june.csv"), 102)
+
+
 @pytest.mark.parametrize("before", ["", "a title\n\n", "sales in June, in Munich\n"])
 def test_without_it_all_is_read(before, tmp_path):
     path = tmp_path / "rows.csv"

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +315,7 @@ _IS_TIME = re.compile(r"'(TIME|INTERVAL)|to INTERVAL|\btime field", re.IGNORECAS
 _STREAM = re.compile(r"failed: Invalid: (.*?)\. Detail: Python exception", re.DOTALL)  # an error in Python batches
 _TOO_LONG = re.compile(r"Maximum line size of (\d+) bytes exceeded\. Actual Size: ?(\d+)")
 _COLUMNS = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+_FILE = re.compile(r"^  file = (.*)$", re.MULTILINE)
 
 
 @contextmanager
@@ -332,7 +334,7 @@ def translate_errors(name: str) -> Iterator[None]:
 def _make_error(name: str, text: str) -> InputError:
     if match := _STREAM.search(text):
         return InputError(match[1])
-    match = _LINE.search(text)
+    match, name = _LINE.search(text), _find_file(name, text)
     where: dict[str, Any] = {"source": name, "line": int(match[1]) if match else None}
     if match := _TOO_LONG.search(text):
         where["line"] = _long_line(name, int(match[1])) or (where["line"] if where["line"] != 1 else None)
@@ -367,6 +369,14 @@ def _make_error(name: str, text: str) -> InputError:
     if "No files found" in text:
         return SourceError("no such file", source=name)
     return SourceError(text.strip().splitlines()[0], **where)
+
+
+def _find_file(name: str, text: str) -> str:
+    """The file of a folder or a glob that an error is about; else the name itself."""
+    match = _FILE.search(text)
+    if match and (Path(match[1]).is_relative_to(name) or fnmatch(match[1], name)):
+        return match[1]
+    return name
 
 
 def _long_line(path: str, max_bytes: int) -> int | None:
