@@ -17,6 +17,8 @@ def test_an_error_names_its_place():
 def test_an_unknown_name_has_a_suggestion():
     error = unknown_name_error("event", "gausian", ["gaussian", "poisson"])
     assert str(error) == "unknown event 'gausian'; did you mean 'gaussian'? Known: gaussian, poisson"
+    assert str(unknown_name_error("column", "Y", ["a", "y"])) == "unknown column 'Y'; did you mean 'y'? Known: a, y"
+    assert str(unknown_name_error("column", "q", ["a", "y"])) == "unknown column 'q'. Known: a, y"
     assert unknown_name_error("column", "a,b", ["a", "b", "c"]).remedy == "repeat the option for each, or pass a list"
 
 

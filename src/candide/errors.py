@@ -124,9 +124,10 @@ def unknown_name_error(kind: str, name: object, choices: Iterable[object]) -> Un
     names = [str(choice) for choice in choices]
     if type(name).__module__ == "numpy" and getattr(name, "ndim", 1) == 0:
         name = name.item()  # type: ignore[attr-defined]  # a text as Python shows it
-    near = get_close_matches(str(name), names, n=1)
+    near = [choice for choice in names if choice.casefold() == str(name).casefold()]
+    near = near or get_close_matches(str(name), names, n=1)
     near = near or [choice for choice in names if len(str(name)) > 1 and choice.startswith(str(name))]
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     parts = [part.strip() for part in str(name).split(",")]
     remedy = "repeat the option for each, or pass a list" if len(parts) > 1 and set(parts) <= set(names) else ""
     rest = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES + 1 else ""

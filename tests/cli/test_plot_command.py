@@ -170,7 +170,7 @@ def test_errors_end_in_one_line_and_leave_no_file(herbs, tmp_path):
     assert wrong.stderr.startswith("candide: a discriminant is between two classes, and the model has 3")
     assert wrong.stderr.count("\n") == 1
     wrong = main("plot", folder / "three.candide", "-o", tmp_path / "p.gif")
-    assert "unknown format of a picture 'gif'; Known: png, svg, pdf" in wrong.stderr
+    assert "unknown format of a picture 'gif'. Known: png, svg, pdf" in wrong.stderr
     assert main("plot", folder / "three.candide").returncode == 2
     assert not list(tmp_path.iterdir())
 
