@@ -411,6 +411,14 @@ def test_data_in_the_place_of_a_model_are_distinguished_from_a_damaged_model(tmp
     assert "candide fit rows.csv --target COLUMN" in error.remedy
 
 
+@pytest.mark.parametrize("command", ["predict", "update", "evaluate"])
+def test_data_are_not_blamed_for_a_damaged_model(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text(SMALL)
+    (tmp_path / "m.candide").write_bytes(b"cut")
+    assert "m.candide: not a complete Candide model file" in str(failure(command, "m.candide", "rows.csv"))
+
+
 def test_notes_are_wrapped_where_the_width_is_known(tmp_path):
     path, _ = model_of(tmp_path, SMALL)
     (tmp_path / "new.csv").write_text("age\n30\n")

@@ -67,7 +67,8 @@ def _explain_model_error(ctx: Any) -> None:
         model, data = redact_address(paths[0]), paths[1]
         remedy = f"did you mean: candide {ctx.info_name} {data} {model}"
         raise InputError(f"{model} is not a model, but {data} is", value=model, remedy=remedy) from None
-    for path in paths:
+    models = paths[:1] if ctx.params.keys() & {"data", "what"} else paths  # the other path is DATA
+    for path in models:
         is_table = os.path.isfile(path) and file_suffix(path) in {**FORMATS, **SINGLE_FILE_FORMATS}
         if is_table and not is_model_file(path):
             remedy = f"fit a model to it: candide fit {shlex.quote(path)} --target COLUMN -o model.candide"
