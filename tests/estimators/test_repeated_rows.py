@@ -5,6 +5,7 @@ import pytest
 
 import candide as cd
 from candide.data.equal_rows import DistinctRows
+from candide.data.notes import DataWarning
 from candide.fit_source import fit_model
 
 
@@ -308,3 +309,18 @@ def test_tables_without_copies_keep_all_their_rows():
     for n in (600, 2000):
         X, y = sparse_categories(n, rng)
         assert DistinctRows.from_columns(list(X.values()), y).draws.sum() == n
+
+
+def test_an_identifier_that_is_left_out_hides_no_copies():
+    X, y = mixed(300, 0)
+    rows = np.repeat(np.arange(300), 10)
+    copies = pick(X, rows)
+    expected = cd.BayesClassifier().fit(copies, y[rows]).predict_proba(X)
+    numbered = {**copies, "row_id": np.arange(len(rows))}
+    with pytest.warns(DataWarning, match="'row_id' is left out"):
+        model = cd.BayesClassifier().fit(numbered, y[rows])
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+    np.testing.assert_allclose(model.reweight(numbered, y[rows]).predict_proba(X), expected, rtol=1e-9)
+    with pytest.warns(DataWarning, match="'row_id' is left out"):
+        from_table = cd.fit({**numbered, "y": y[rows]}, "y")
+    np.testing.assert_allclose(from_table.predict_proba(X), expected, rtol=1e-9)

@@ -6,7 +6,7 @@ independent draws. Rows that repeat by chance are drawn one by one: a sample of 
 of the table has, or give it too much weight.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from hashlib import md5
 from itertools import compress
@@ -207,8 +207,17 @@ class Sample:
     distinct_fraction: float = 1.0  # of its distinct rows, where each was drawn with all its copies
 
     @classmethod
-    def from_table(cls, table: Table, y: Codes, labels: Labels, weight: Floats | None = None) -> "Sample":
-        """The rows of a table, without those of weight 0."""
+    def from_table(
+        cls,
+        table: Table,
+        y: Codes,
+        labels: Labels,
+        weight: Floats | None = None,
+        *,
+        columns: Collection[Name] | None = None,
+    ) -> "Sample":
+        """The rows of a table, without those of weight 0, and some of its columns or all."""
+        table = table if columns is None else _select_columns(table, columns)
         if weight is not None and weight.max(initial=0.0) > LIMITS.row_weight:
             value = float(weight.max())
             raise InputError(f"row weight too large: {value:g}", value=value, remedy="divide all weights by a constant")
@@ -299,6 +308,14 @@ class Sample:
         width = sum(self.table.documents(name).width for name in columns)
         limit = min(rows, max(1, LIMITS.text_bytes // max(1, width)))
         return self.limit_rows(limit, seed, n_extra_terms=LIMITS.token_groups)
+
+
+def _select_columns(table: Table, columns: Collection[Name]) -> Table:
+    if table.is_sparse or set(table.names) <= set(columns):
+        return table
+    source = table.rename_columns(table.names).source
+    names = tuple(name for name in table.names if name in columns)
+    return Table(names, table.n_rows, {name: source[name] for name in names})
 
 
 def _take_rows(table: Table, rows: Codes) -> Table:

@@ -103,7 +103,7 @@ class WeightedClassifier(NaiveBayes):
 
         WeightedSettings(sample_rows=self.sample_rows, random_state=self.random_state)  # checks them
         labels, plan = Labels.from_values(y), self.counts_.plan
-        sample = Sample.from_table(table, labels.encode(y), labels, weight)
+        sample = Sample.from_table(table, labels.encode(y), labels, weight, columns=plan.columns)
         if all(part.event.weights_tokens for part in plan.parts):
             return sample.limit_text(plan.token_columns, self._max_documents, self.random_state)
         return sample.limit_rows(self.sample_rows, self.random_state)
@@ -234,6 +234,7 @@ class BayesClassifier(WeightedClassifier):
         from candide.data.column_types import infer_columns
         from candide.data.sample import Sample
         from candide.weighted.fit import count_sample, fit_weighted
+        from candide.weighted.selection import plan_column_terms
 
         settings = self._weighted_settings(labels, len(table.names))
         plan, like = self._resolve_like(table)
@@ -241,7 +242,10 @@ class BayesClassifier(WeightedClassifier):
             table = read_as_fitted(like, table)
         formats = self._formats(table) if plan is None else NO_FORMATS
         table = formats.parse_table(table)
-        sample = Sample.from_table(table, labels.encode(y), labels, weight)
+        columns = [] if plan is not None or is_single_event(self.events) else infer_columns(table)
+        used = plan_column_terms(columns, self.events) if columns else plan
+        names = None if used is None else used.columns
+        sample = Sample.from_table(table, labels.encode(y), labels, weight, columns=names)
         fitted = fit_weighted(sample, partial(count_sample, sample), plan=plan, settings=settings)
         if settings.calibration:
             fitted = self._calibrate(fitted, sample, settings, plan)
@@ -250,7 +254,6 @@ class BayesClassifier(WeightedClassifier):
             fitted = replace(fitted, text_formats=like.text_formats, na=like.na)
         if plan is None:
             fitted = replace(fitted, **formats.model_record(fitted.counts.plan.columns, fitted.dates, fitted.times))
-            columns = [] if is_single_event(self.events) else infer_columns(table)
             notes.issue_warnings([*formats.notes, *self._column_notes(columns, table)], stacklevel=3)
         return fitted
 
