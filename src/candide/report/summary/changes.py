@@ -67,7 +67,8 @@ class DiffSummary(Summary):
     )
     caption: str = field(
         default=(
-            "divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance"
+            "divergence: symmetric Kullback-Leibler divergence; surprise: log-likelihood ratio of a change to chance\n"
+            "The counts are compared. Class priors, weights and policies may differ: see candide show."
         ),
         metadata=INTERNAL | paragraph(style="dim"),
     )
