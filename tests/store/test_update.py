@@ -211,3 +211,10 @@ def test_update_of_a_file_keeps_its_settings(tmp_path):
     store.update_file(path, lambda fitted: fitted + model().fitted_)
     assert store.load(path).settings.class_prior == "uniform"
     assert store.load(path).settings.estimate == "mean"
+
+
+@pytest.mark.parametrize(("label", "meant"), [("n ", "n"), ("N", "n"), (" p", "p"), ("other", None)])
+def test_a_new_class_has_the_known_class_that_it_may_be(label, meant):
+    model = cd.NaiveBayes().fit({"x": [1.0, 2.0, 3.0, 4.0]}, ["n", "p", "n", "p"])
+    [new] = cd.update_model(model, {"x": [1.0], "y": [label]}, target="y").new_classes
+    assert (new.label, new.did_you_mean) == (label, meant)

@@ -242,8 +242,8 @@ def _reweight_if_due(fitted: FittedModel, sample: Sample | None, counts: ModelCo
 def _new_classes(counts: ModelCounts, known: Labels) -> list[NewClass]:
     from difflib import get_close_matches
 
-    by_name: dict[str, Any] = {str(label).casefold(): label for label in known.values}
+    by_name: dict[str, Any] = {str(label).strip().casefold(): label for label in known.values}
     pairs = zip(counts.labels.values, counts.class_weight.tolist(), strict=True)
     new = [(label, weight) for label, weight in pairs if weight and label not in known.index]
-    close = [get_close_matches(str(label).casefold(), by_name, 1, 0.7) for label, _ in new]
+    close = [get_close_matches(str(label).strip().casefold(), by_name, 1, 0.7) for label, _ in new]
     return [NewClass(*pair, *map(by_name.get, names)) for pair, names in zip(new, close, strict=True)]
