@@ -11,7 +11,7 @@ import sys
 from setuptools import Extension, setup
 
 FOLDER = "src/candide/kernels"
-CODE_PARTS = ("_objects", "_grid", "_levels", "_cells", "_together", "_discriminants")
+CODE_PARTS = ("_objects", "_grid", "_levels", "_cells", "_decision_tables", "_together", "_discriminants")
 SPARSE_PARTS = ("_sparse", "_words")
 PARTS = ("_lanes", "_tables", "_counting", "_powers", "_rows", "_student", *CODE_PARTS, *SPARSE_PARTS, "_normalising")
 TEXT_PARTS = ("_text_table", "_text_sink", "_text_reading", "_text_counting", "_text_scoring")

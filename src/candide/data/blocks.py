@@ -1,6 +1,7 @@
 """Blocks: the columns of one event model as one array; sparse if most values are zero."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,31 @@ class Csr(NamedTuple):
 
     def slice_rows(self, part: slice) -> "Csr":
         return Csr(self.data, self.indices, self.indptr[part.start : part.stop + 1], self.n_features)
+
+
+class ArrayValue:
+    """An array that cannot change: equal to others by contents, so that it can be a setting.
+
+    >>> ArrayValue(np.arange(3)) == ArrayValue([0, 1, 2]), ArrayValue(np.arange(3)) == ArrayValue([0, 1])
+    (True, False)
+    """
+
+    def __init__(self, array: Any):
+        self.array = np.array(array)
+        self.array.setflags(write=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayValue) and np.array_equal(self.array, other.array)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.array.shape, self.array.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"<{self.array.dtype} array of shape {self.array.shape}>"
 
 
 Block = NDArray | Csr  # or Documents, whose rows are cut and scored in the same way

@@ -27,6 +27,7 @@ class DistributionShape:
     sizes: tuple[int, ...] = ()  # how many levels each feature has
     tokens: Any = None  # how documents become tokens
     sets: tuple[tuple[int, ...], ...] = ()  # columns that are counted together
+    event: Any = None  # the event model, where it has learned more than counts
 
     @property
     def offsets(self) -> Codes:

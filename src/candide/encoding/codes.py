@@ -28,11 +28,13 @@ _MAX_INTEGER_DIGITS = 12  # longer edges are printed with a power of ten
 class LevelEncoding(Encoding):
     """The levels of a category, numbers before text; none before anything was learned.
 
-    ``gapless``: they are the whole numbers from 0, and what is below a known level is known as well.
+    ``gapless``: they are the whole numbers from 0, and what is below a known level is known as well. ``fixed``: no
+    level is ever added or dropped, and any other stays unseen.
     """
 
     labels: Labels = Labels(())
     gapless: bool = False
+    fixed: bool = False
 
     block_kind = "codes"
     is_read_as_text: ClassVar[bool] = True
@@ -42,11 +44,23 @@ class LevelEncoding(Encoding):
         """Levels that are their own codes, 0 to n - 1, the first of them declared."""
         return cls(Labels(tuple(range(n)), frozenset(range(declared))), gapless=True)
 
+    @classmethod
+    def most_frequent(cls, column: Any, max_levels: int, weight: Floats | None = None) -> "LevelEncoding":
+        """The most frequent levels of a column, fixed."""
+        known = Labels.from_values(column)
+        if len(known) > max_levels:
+            code = known.encode(column)
+            n = np.bincount(code[code >= 0], None if weight is None else weight[code >= 0], len(known))
+            known = Labels(tuple(known.values[i] for i in np.sort(np.argsort(-n, kind="stable")[:max_levels])))
+        return cls(known, fixed=True)
+
     @property
     def n_levels(self) -> int:  # type: ignore[override]
         return len(self.labels)
 
     def learn(self, column: Any, weight: Floats | None = None) -> Self:
+        if self.fixed:
+            return self
         labels = Labels.from_values(column)
         for value in labels.values:
             if isinstance(value, float) and np.isinf(value):
@@ -61,10 +75,14 @@ class LevelEncoding(Encoding):
         return self.labels.array[x] if self.n_levels else np.full(len(x), np.nan)
 
     def union(self, other: Self) -> tuple[Self, CodeMapping, CodeMapping]:
+        if self.fixed or other.fixed:
+            return super().union(other)
         both, mine, theirs = self.labels.union(other.labels)
         return replace(self, labels=both), CodeMapping(mine, len(both)), CodeMapping(theirs, len(both))
 
     def retained_mask(self, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        if self.fixed:
+            return super().retained_mask(seen)
         stays = self.labels.retained_mask(seen)
         return np.logical_or.accumulate(stays[::-1])[::-1] if self.gapless else stays
 

@@ -5,7 +5,7 @@ parameters expected), ``predictive`` (the parameters integrated out: Student's t
 The tally stays as it is, so prior and estimate may be chosen again without the data.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -179,6 +179,14 @@ class EventModel:
     def settle_columns(self, tally: Any, encodings: Sequence[Encoding]) -> "list[SettledColumns] | None":
         """The event models of the columns, where the counts decide them; None: this one."""
         return None
+
+    def match_classes(self, labels: Any) -> Self:
+        """This event model for these classes, where it holds values of classes: those of new classes are 0."""
+        return self
+
+    def rename_classes(self, names: Mapping[Any, Any]) -> Self:
+        """This event model with new names of its classes, where it has any."""
+        return self
 
     def freeze_structure(self, tally: Any) -> "EventModel":
         """This event model with its learned structure fixed at that of a tally, so that rows held out keep it."""

@@ -19,6 +19,13 @@ from candide.kernels.cells import (  # noqa: F401  part of the same interface
     score_cells,
     take_cells,
 )
+from candide.kernels.decision_tables import (  # noqa: F401
+    Tables,
+    add_tables,
+    cell_sums,
+    grow_table,
+    table_cells,
+)
 from candide.kernels.powers import moments_of, power_sums  # noqa: F401
 
 Floats = NDArray[np.float64]

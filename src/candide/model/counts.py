@@ -191,6 +191,9 @@ class ModelCounts:
     def _remap(self, plan: Plan, labels: Labels, classes: Codes, moves: list[CodeMoves]) -> "ModelCounts":
         weight = np.zeros(len(labels))
         weight[classes] = self.class_weight
+        names = {old: labels.values[c] for old, c in zip(self.labels.values, classes.tolist(), strict=True)}
+        parts = (replace(part, event=part.event.rename_classes(names)) for part in plan.parts)
+        plan = Plan(plan.columns, tuple(parts))
         tallies = tuple(t.remap(classes, len(labels), m) for t, m in zip(self.tallies, moves, strict=True))
         return ModelCounts(plan, labels, weight, tallies, self.n_rows)
 

@@ -338,7 +338,8 @@ def estimate_model(counts: ModelCounts, settings: Settings | None = None) -> Mod
     distributions = []
     for (part, tally), prior in zip(counts.parts, chosen, strict=True):
         try:
-            distributions.append(part.event.estimate(tally, prior, estimate_for(part.event, how)))
+            event = part.event.match_classes(counts.labels)
+            distributions.append(event.estimate(tally, prior, estimate_for(event, how)))
         except CellError as error:
             raise estimation_error(error, counts.labels, part) from None
     return Model(class_log_prior(counts, settings.class_prior, how), tuple(distributions))

@@ -213,6 +213,12 @@ class WeightedLimits:
     max_indicators: int = 400  # width of a discriminant of numbers and categories
     n_prototypes: int = 64  # rows that others are compared with; each adds a column to the kernel discriminant
 
+    # Decision tables.
+    rows_per_table_cell: float = 4.0  # of a number in tables: cells that fewer rows are in say little,
+    table_cells: tuple[int, int] = (16, 128)  # at least and at most
+    max_table_levels: int = 254  # of a category: a code is a byte
+    table_rows: int = 100_000  # that tables are grown on, at most
+
     # Text options. A trial learns weights once; a search has up to 27 of them.
     max_searched_documents: int = 1000  # up to which options are searched by default
     max_held_out_documents: int = 1000  # in all trials, about

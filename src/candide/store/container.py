@@ -26,7 +26,7 @@ from candide.tally.base import is_too_large
 
 LARGEST_HEADER = 1 << 20  # bytes: parsed JSON may take fifty times its length
 _DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "U8": np.dtype("u1"),
+    "F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "U8": np.dtype("u1"),
 }  # fmt: skip
 _CHECKSUM_KEY = "checksum"
 _HEADER_START = b'"__metadata__":{"candide":'

@@ -79,7 +79,9 @@ def _pack_encodings(i: int, part: PlanPart, pool: container.StringPool, arrays: 
             others.append(pack_value(encoding, arrays))
     arrays[f"{i}.sizes"] = np.array(sizes, np.int64)
     gapless = [j for j, encoding in enumerate(part.encodings) if getattr(encoding, "gapless", False)]
+    fixed = [j for j, encoding in enumerate(part.encodings) if getattr(encoding, "fixed", False)]
     optional = {"declared": np.concatenate(declared), "gapless": np.array(gapless, np.int64)}
+    optional["fixed"] = np.array(fixed, np.int64)
     arrays |= {f"{i}.{name}": indices for name, indices in optional.items() if len(indices)}
     return others
 
@@ -153,7 +155,7 @@ def _unpack_levels(
     rest = iter(others)
     starts = np.cumsum([0, *(max(n, 0) for n in sizes)]).tolist()
     declared = np.array(arrays.indices(f"{i}.declared", starts[-1]), np.int64)
-    gapless = set(arrays.indices(f"{i}.gapless", n_columns))
+    gapless, fixed = (set(arrays.indices(f"{i}.{name}", n_columns)) for name in ("gapless", "fixed"))
     encodings: list[Encoding] = []
     for j, n in enumerate(sizes):
         if n == _ENCODING_IN_HEADER:
@@ -163,7 +165,8 @@ def _unpack_levels(
         of_column = declared[(declared >= starts[j]) & (declared < starts[j] + n)] - starts[j] if len(declared) else ()
         if j in gapless and labels.values != tuple(range(n)):
             raise ModelFileError(f"part {i}: levels that are not the whole numbers from 0")
-        encodings.append(LevelEncoding(labels.declare(labels.values[at] for at in of_column), j in gapless))
+        labels = labels.declare(labels.values[at] for at in of_column)
+        encodings.append(LevelEncoding(labels, j in gapless, j in fixed))
     return tuple(encodings)
 
 
@@ -258,7 +261,8 @@ def unpack_parameters(header: dict[str, Any], arrays: TrackedArrays, plan: Plan,
     for i, part in enumerate(plan.parts):
         sizes = part.spec.sizes if part.block_kind == "codes" else ()
         tokens = part.encodings[0] if part.block_kind == "documents" else None
-        shape = DistributionShape(k, part.spec.n_features, part.block_kind, sizes, tokens, part.spec.sets)
+        event = part.event.match_classes(labels)
+        shape = DistributionShape(k, part.spec.n_features, part.block_kind, sizes, tokens, part.spec.sets, event)
         distributions.append(unpack_distribution(packed[i], arrays, str(i), shape))
     model = Model(log_prior, tuple(distributions), calibrator=_unpack_calibrator(arrays, k))
     if not header["evidence"]:

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from candide.data.blocks import ArrayValue
 from candide.data.labels import Labels
 from candide.data.text_formats import TextFormat
 from candide.encoding import Encoding, Grid, Identity, Log
@@ -55,6 +56,10 @@ def pack_value(value: Any, arrays: Arrays) -> Any:
         raise InputError(what, value=value, remedy="pickle the model")
     if isinstance(value, _TIMES):
         return {"time": pack_time(value)}
+    if isinstance(value, ArrayValue):
+        array_name = f"values.{len(arrays)}"
+        arrays[array_name] = value.array
+        return {"array_value": array_name}
     if isinstance(value, Mapping):
         return {"pairs": [[pack_value(k, arrays), pack_value(v, arrays)] for k, v in value.items()]}
     try:
@@ -93,6 +98,11 @@ def unpack_value(packed: Any, arrays: Any, depth: int = 0) -> Any:
         return dict(zip(keys, (unpack_value(v, arrays, depth + 1) for _, v in pairs), strict=True))
     if "time" in packed:
         return unpack_time(check_fields(packed, "time", {"time": list})["time"])
+    if "array_value" in packed:
+        name = check_fields(packed, "array_value", {"array_value": str})["array_value"]
+        if (array := arrays.get(name)) is None or not name.startswith("values."):
+            raise ModelFileError(f"there is no array {name!r}")
+        return ArrayValue(array)
     if "array" in packed:
         name = check_fields(packed, "array", {"array": str})["array"]
         array = arrays.get(name)

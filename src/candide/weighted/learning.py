@@ -94,6 +94,7 @@ class FurtherRows:
         for i, (part, tally, own) in enumerate(zip(counts.plan.parts, counts.tallies, weight, strict=True)):
             if part.event.weights_tokens or not own.any():
                 continue
+            part = replace(part, event=part.event.match_classes(counts.labels))
             prior, rows = prior_for(part.event, settings.param_priors), replace(self.rows, blocks=[self.rows.blocks[i]])
             for start in range(0, len(rows), _CHUNK_ROWS):
                 chunk = rows.take(slice(start, min(start + _CHUNK_ROWS, len(rows))))
@@ -164,6 +165,7 @@ def row_contributions(
     out, k = [], len(counts.labels)
     prior_proportions = np.broadcast_to(np.exp(_class_log_prior(counts)), (len(rows), k))
     for part, tally, block in zip(counts.plan.parts, counts.tallies, rows.blocks, strict=True):
+        part = replace(part, event=part.event.match_classes(counts.labels))
         event = part.event
         prior = prior_for(event, settings.param_priors)
         if event.weights_tokens:

@@ -20,7 +20,7 @@ from candide.data.sample import Sample
 from candide.data.table import Name, Table
 from candide.distributions.base import to_dense
 from candide.distributions.token_weights import TokenWeights
-from candide.encoding import Encoding, Grid
+from candide.encoding import Encoding, Grid, LevelEncoding
 from candide.encoding.scores import Indicators, NormalScore, Prototypes
 from candide.engines import arrays
 from candide.events import resolve_event
@@ -39,15 +39,22 @@ from candide.weighted.terms.interaction_scores import MARGIN_ROWS
 
 
 def select_terms(
-    sample: Sample, *, settings: Settings | None = None, terms: str = "all", encodings: "LearnedEncodings | None" = None
+    sample: Sample,
+    *,
+    settings: Settings | None = None,
+    terms: str = "all",
+    encodings: "LearnedEncodings | None" = None,
+    growth_rows: Sample | None = None,
+    seed: int = 0,
 ) -> tuple[Plan, TermWeights]:
     """The plan of all terms, and their weights by a sample whose equal rows are pooled.
 
     ``terms``: "columns" alone, with "interactions", or "all" kinds. ``encodings`` may have been learned before, from
-    more rows; levels are always those of the sample.
+    more rows; levels are always those of the sample. Decision tables are grown on ``growth_rows``, more rows than
+    those of the sample, if they are given.
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
-    selector = TermSelector(sample, settings or Settings(), encodings)
+    selector = TermSelector(sample, settings or Settings(), encodings, sample if growth_rows is None else growth_rows, seed)
     names = {"columns": (), "interactions": ("interaction",), "all": tuple(TERMS)}[terms]
     for _ in selector.grow([TERMS[name] for name in names]):
         while not selector.accept_weights(learning.learn_non_text_weights(*selector.learning_problem())):
@@ -122,6 +129,16 @@ class LearnedEncodings:
         n = int(np.clip((n_rows / MARGIN_ROWS) ** (1 / order), *LIMITS.grid_cells))
         return self._cached("cells", name, n, lambda column: Grid(cells=n).learn(column, self.weight))
 
+    def table_grid(self, name: Name) -> Grid:
+        """The cells of a number in decision tables."""
+        n_rows = self.n_draws if self.n_draws is not None else self.table.n_rows
+        n = int(np.clip(n_rows / LIMITS.rows_per_table_cell, *LIMITS.table_cells))
+        return self._cached("table", name, n, lambda column: Grid(cells=n).learn(column, self.weight))
+
+    def common_levels(self, name: Name) -> LevelEncoding:
+        limit, weight = LIMITS.max_table_levels, self.weight
+        return self._cached("common", name, limit, lambda c: LevelEncoding.most_frequent(c, limit, weight))
+
     def _cached(self, what: str, name: Name, size: int, learn: Callable[[Any], Any]) -> Any:
         if (what, name, size) not in self.cache:
             self.cache[what, name, size] = learn(self.table.column(name))
@@ -131,10 +148,13 @@ class LearnedEncodings:
 class TermSelector:
     """A plan that grows, with the contributions of its terms and their weights so far."""
 
-    def __init__(self, sample: Sample, settings: Settings, encodings: LearnedEncodings):
+    def __init__(
+        self, sample: Sample, settings: Settings, encodings: LearnedEncodings, growth_rows: Sample, seed: int = 0
+    ):
+        self.growth_rows, self.seed = growth_rows, seed
         self.sample, self.settings, self.encodings = sample, settings, encodings
         self.table, self.y, self.weight = sample.table, sample.y, sample.weight
-        self.labels = Labels(tuple(range(int(self.y.max(initial=0)) + 1)))
+        self.labels = sample.labels
         self.class_weight = sum_class_weights(self.y, self.weight, len(self.labels))
         self.learning_weight = self._rows([]).learning_weight(self.class_weight)
         self.parts: list[PlanPart] = []
@@ -188,6 +208,21 @@ class TermSelector:
         best = set(sorted(names, key=lambda name: -z.get(name, 0.0))[: LIMITS.max_paired_columns])
         return [name for name in names if name in best]
 
+    def table_encodings(self) -> dict[Name, Encoding]:
+        """The encoding of each column in decision tables: numbers in more cells than in sets, the commonest levels."""
+        numbers, out = dict(self._columns(is_text=False)), dict[Name, Encoding]()
+        levels = dict(self._columns(is_text=True))
+        for name in self.strongest_columns([name for name in self.table.names if name in numbers or name in levels]):
+            out[name] = self.encodings.table_grid(name) if name in numbers else self.encodings.common_levels(name)
+        return out
+
+    def improves(self, part: PlanPart) -> bool:
+        """Whether the terms of a part, added up, raise the likelihood of the rows."""
+        self._tested = part, self._score_part(part)
+        _, contributions = self._tested[1]
+        total = contributions.sum(axis=2, keepdims=True)
+        return bool(score_test(total, self.y, self.posterior, self.weight)[0] > 0)
+
     def is_needed(self, part: PlanPart) -> bool:
         self._tested = part, self._score_part(part)
         _, contributions = self._tested[1]
@@ -223,7 +258,7 @@ class TermSelector:
         """
         self.term_weights = term_weights
         kept = [
-            np.flatnonzero(weight >= 0) if _drops_negative(part) else np.arange(len(weight))
+            part.event.kept_terms(weight) if isinstance(part.event, JointTerm) else np.arange(len(weight))
             for part, weight in zip(self.parts, term_weights.weight, strict=True)
         ]
         if [*map(len, kept)] == [*map(len, term_weights.weight)]:
@@ -234,11 +269,9 @@ class TermSelector:
         self.term_weights = replace(term_weights, weight=weight) if all(map(len, kept)) else None
         for i in reversed(range(len(self.parts))):
             event = self.parts[i].event
-            if not _drops_negative(self.parts[i]):
-                continue
             if not len(kept[i]):
                 del self.parts[i], self.tallies[i], self.contributions[i]
-            else:
+            elif len(kept[i]) < len(term_weights.weight[i]):
                 self.parts[i] = replace(self.parts[i], event=event.select_terms(kept[i]))  # type: ignore[attr-defined]
                 self.tallies[i] = self.tallies[i].select_features(kept[i])
                 self.contributions[i] = self.contributions[i].take(kept[i], axis=2)
@@ -291,10 +324,6 @@ class TermSelector:
         parts, tallies = parts or self.parts, tallies or self.tallies
         plan = Plan(tuple(dict.fromkeys(name for part in parts for name in part.columns)), tuple(parts))
         return ModelCounts(plan, self.labels, self.class_weight, tuple(tallies), self.table.n_rows)
-
-
-def _drops_negative(part: PlanPart) -> bool:
-    return isinstance(part.event, JointTerm) and part.event.drops_negative
 
 
 def _singleton_proportion(column: Any) -> float:

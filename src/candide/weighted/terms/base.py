@@ -37,8 +37,6 @@ class JointTerm(EventModel):
 
     has_density: ClassVar[bool] = False
     support: ClassVar[Support | None] = None
-    drops_negative: ClassVar[bool] = False  # whether terms with a negative weight leave the model (``select_terms``)
-
     @classmethod
     def distribution_class(cls) -> "type[Distribution]":
         """What it is estimated as; imported here, so that loading a model file does not need it."""
@@ -53,6 +51,10 @@ class JointTerm(EventModel):
     def tested_parts(cls, selector: "TermSelector") -> Iterable[PlanPart]:
         """Propose parts that improve on the terms so far; each is added, and weights are learned, before the next."""
         return ()
+
+    def kept_terms(self, weight: Floats) -> Codes:
+        """Which of its terms stay in the model with these weights; the model is learned again without the others."""
+        return np.arange(len(weight))
 
     def n_candidates(self, columns: Sequence[Name], n_columns: int) -> int:
         """How many terms a part of ``columns`` was selected from, in a model of so many columns."""
@@ -93,7 +95,12 @@ def make_part(event: EventModel, columns: Sequence[tuple[Name, Encoding]]) -> Pl
 # The kinds by name, one line each; they are proposed in this order.
 TERMS: Registry[JointTerm] = Registry(
     "candide.weighted.terms",
-    {"discriminant": "Discriminant", "prototype": "discriminant.PrototypeTerm", "interaction": "Interaction"},
+    {
+        "discriminant": "Discriminant",
+        "prototype": "discriminant.PrototypeTerm",
+        "decision_tables": "DecisionTables",
+        "interaction": "Interaction",
+    },
 )
 
 

@@ -59,7 +59,6 @@ class Interaction(JointTerm):
 
     name: ClassVar[str] = "interaction"
     kind: ClassVar[str] = "cells"
-    drops_negative: ClassVar[bool] = True
 
     sets: ColumnSets = ()
 
@@ -85,6 +84,9 @@ class Interaction(JointTerm):
 
     def term_kind(self, columns: Sequence[Name]) -> str:
         return _KIND_NAMES.get(len(columns), f"set of {len(columns)}")
+
+    def kept_terms(self, weight: Floats) -> Codes:
+        return np.flatnonzero(weight >= 0)
 
     def n_candidates(self, columns: Sequence[Name], n_columns: int) -> int:
         """Every set of as many columns: all of them, or those grown from pairs, were tested."""
