@@ -14,7 +14,7 @@ from candide.errors import InputError
 from candide.model.counts import ModelCounts
 from candide.model.fitted import FittedModel
 from candide.model.plan import Plan, plan_columns
-from candide.model.settings import DEFAULT_MODEL, Settings, WeightedSettings, default_settings
+from candide.model.settings import DEFAULT_MODEL, LIMITS, Settings, WeightedSettings, default_settings
 from candide.monitoring.data_checks import collect_notes
 from candide.store.file import refuse_plan_options, resolve_plan
 from candide.validation.held_out import (
@@ -99,9 +99,10 @@ def fit_model(
 
 
 def _draw_sample(rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch) -> Sample:
-    """The rows that weights are learned from: more where there are token weights."""
+    """The rows that terms are learned from: more where there are decision tables or token weights."""
     is_text = bool(prepared.plan.token_columns)
-    draw, n_rows = (draw_text_sample, settings.max_documents) if is_text else (draw_sample, settings.sample_rows)
+    n_rows = max(settings.sample_rows, LIMITS.table_rows) if settings.terms == "all" else settings.sample_rows
+    draw, n_rows = (draw_text_sample, settings.max_documents) if is_text else (draw_sample, n_rows)
     with watch(rows.source, "sampling"):
         return draw(rows, prepared, rows=n_rows, seed=settings.random_state)
 

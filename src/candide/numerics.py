@@ -142,3 +142,14 @@ def sum_to_expansion(*values: ArrayLike) -> Floats:
 
 def split_expansion(x: Floats) -> list[Floats]:
     return [x[..., i] for i in range(EXPANSION_PARTS)]
+
+
+def mean_class_difference(contributions: NDArray, class_proportions: NDArray) -> NDArray:
+    """(row,) Return the mean difference between the contributions to two classes drawn by their proportions."""
+    order = np.argsort(contributions, axis=1)
+    ascending, below = np.take_along_axis(contributions, order, 1), np.cumsum(class_proportions[order], axis=1)[:, :-1]
+    low, high = ascending[:, :-1], ascending[:, 1:]
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(low == high, 0.0, high - low)
+    is_different = max(1.0 - float(class_proportions @ class_proportions), 1e-300)
+    return 2 * (gaps * below * (1 - below)).sum(axis=1) / is_different

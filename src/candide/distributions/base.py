@@ -166,6 +166,18 @@ class Distribution(PickledWithoutCaches, ABC):
         """The score of each level or cell of each feature; None where values are not levels."""
         return None
 
+    def feature_importances(self) -> Floats | None:
+        """(feature,) the mean absolute contribution to the log-odds of training rows; None where it is not kept."""
+        return None
+
+    def column_contributions(self, block: Block) -> "Iterator[Floats] | None":
+        """For each row (column, class, feature) how much of a contribution each column has; None: not known."""
+        return None
+
+    def column_effects(self, j: int) -> Floats | None:
+        """(code + 1, class, feature) what each value of a column contributes on average; None: not known."""
+        return None
+
     def sample_block(self, y: Codes, rng: "np.random.Generator") -> Any:
         """A block of sampled rows, one for each class code in ``y``."""
         return self.sample(y, rng)
@@ -300,6 +312,18 @@ class WeightedDistribution(WrappedDistribution):
 
     def level_scores(self) -> LevelScores | None:
         return self._scaled_level_scores
+
+    def feature_importances(self) -> Floats | None:
+        known = self.base.feature_importances()
+        return None if known is None else known * np.abs(self.weight)
+
+    def column_contributions(self, block: Block) -> "Iterator[Floats] | None":
+        by_row = self.base.column_contributions(block)
+        return None if by_row is None else (contributions * self.weight for contributions in by_row)
+
+    def column_effects(self, j: int) -> Floats | None:
+        effects = self.base.column_effects(j)
+        return None if effects is None else effects * self.weight
 
     @cached_property
     def _scaled_level_scores(self) -> LevelScores | None:  # explanations ask for it column by column

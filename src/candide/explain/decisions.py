@@ -33,7 +33,7 @@ class Contribution:
     cells: tuple[str | None, ...] = ()  # the bin or cell of each value, where it has one
     nearest_prototype: int | None = None  # its number, for a prototype term
     tokens: Tokens | None = None  # how a document was divided into words
-    changes: tuple[float, ...] = ()  # of a discriminant: how much each column changes it
+    changes: tuple[float, ...] = ()  # of a joint term without cells: how much each column changes it
 
     @property
     def title(self) -> str:
@@ -149,9 +149,11 @@ class Decision:
             present = [not is_absent(value) for value in values]
             changes, equal = joint.changes or (0.0,) * n, joint.log_odds / (sum(present) or n)
             mean = sum(compress(changes, present)) / (sum(present) or 1)
+            is_exact = bool(joint.changes) and abs(sum(changes) - joint.log_odds) <= 1e-9
             for name, value, is_present, change in zip(joint.columns, values, present, changes, strict=True):
                 above = change - mean if is_present else 0.0
                 log_odds = equal + above if is_present or not any(present) else 0.0
+                log_odds = change if is_exact else log_odds
                 cells = () if is_group else joint.cells
                 part = replace(
                     joint, column=name, value=value, log_odds=log_odds, term="", cells=cells, nearest_prototype=None

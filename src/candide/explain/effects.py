@@ -19,6 +19,7 @@ from candide.errors import InputError
 from candide.explain import terms as of_terms
 from candide.explain.terms import Term, TermAxis, TermList, build_axis, build_term_cells, list_terms
 from candide.model.fitted import FittedModel
+from candide.numerics import mean_class_difference
 
 # Quantiles between which the parts of a term without cells are linear; with many columns, the first and last only.
 _KNOT_QUANTILES = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -75,7 +76,7 @@ class Effects:
             frequencies = frequencies / max(float(frequencies.sum()), 1e-300)
         importance = None
         if frequencies is not None and len(frequencies) == len(total):
-            differences = of_terms.mean_class_difference(_clip(total), self.fitted.class_proportions)
+            differences = mean_class_difference(_clip(total), self.fitted.class_proportions)
             importance = float(frequencies @ differences)
         return ColumnEffect(name, replace(axis, contributions=total), n_terms, importance)
 
@@ -98,7 +99,7 @@ class Effects:
         if not changes:
             return None
         p = self.fitted.class_proportions
-        return sum(float(of_terms.mean_class_difference(_clip(change), p).mean()) for change in changes.values())
+        return sum(float(mean_class_difference(_clip(change), p).mean()) for change in changes.values())
 
     def shift(self, name: Name, values: Any) -> Floats:
         """(value, class) Return what all joint terms add to values of a column."""
@@ -111,6 +112,9 @@ class Effects:
                 effect = self._split(term)[term.columns.index(name)]
                 is_known = (codes >= 0) & (codes < len(effect))
                 total[is_known] += effect[codes[is_known]]
+            elif (by_code := self.fitted.model.distributions[term.part_index].column_effects(at)) is not None:
+                codes = np.where(codes < len(by_code) - 1, codes, -1)  # unseen levels are as missing ones
+                total += by_code[codes + 1, :, term.feature_index]
             elif parts := self._split(term):
                 first = sum(encoding.width for encoding in part.encodings[:at])
                 for x, (knots, heights) in zip(codes.reshape(len(values), -1).T, parts[first:], strict=False):

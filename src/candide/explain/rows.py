@@ -1,7 +1,7 @@
 """Explain the predictions of rows, in memory or of a source: the contribution of each term to the log-odds."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -168,7 +168,11 @@ def _contributions(
 def _with_changes(
     rows: list[list[Contribution]], part: PlanPart, distribution: Distribution, table: Table, block: Any, order: Codes
 ) -> list[list[Contribution]]:
-    """Add to the contributions of a discriminant or a prototype term how much each column changes it."""
+    """Add to the contributions of a joint term without cells how much each column changes it."""
+    if (by_column := distribution.column_contributions(block)) is not None:
+        pairs = zip(by_column, order, strict=True)
+        by_row = [_difference(known[:, a], known[:, b]).T for known, (a, b) in pairs]  # each (unit, column)
+        return _replace_changes(rows, by_row)
     if not part.is_joint_term or distribution.level_scores() is not None or not 1 < len(part.columns) <= _MAX_CHANGES:
         return rows
     log_odds, changes = _log_odds(distribution.contributions(block), order, False), []
@@ -177,7 +181,10 @@ def _with_changes(
         missing = {**columns, name: np.full(table.n_rows, None, object)}
         without = part.block(Table(part.columns, table.n_rows, missing))
         changes.append(log_odds - _log_odds(distribution.contributions(without), order, False))
-    by_row = np.nan_to_num(np.stack(changes, axis=-1))  # (row, unit, column)
+    return _replace_changes(rows, np.nan_to_num(np.stack(changes, axis=-1)))  # (row, unit, column)
+
+
+def _replace_changes(rows: list[list[Contribution]], by_row: Iterable[Floats]) -> list[list[Contribution]]:
     return [
         [replace(c, changes=tuple(change.tolist())) for c, change in zip(row, of_row, strict=True)]
         for row, of_row in zip(rows, by_row, strict=True)

@@ -29,6 +29,7 @@ from candide.explain.words import TopWord, top_words
 from candide.formatting import Column
 from candide.model.fitted import FittedModel
 from candide.model.plan import PlanPart
+from candide.numerics import mean_class_difference
 
 _MAX_PRINTED = 20  # terms printed before "and more"
 _SAMPLE_ROWS = 1000  # rows drawn from a distribution without levels to count
@@ -183,6 +184,8 @@ def _importances(distribution: Distribution, tally: Any, class_proportions: Floa
     features, unknown = range(distribution.n_features), [None] * distribution.n_features
     if distribution.n_classes < 2 or not class_proportions.any():
         return [0.0 for _ in features]
+    if (known := distribution.feature_importances()) is not None:
+        return known.tolist()
     scores = distribution.level_scores()
     if scores is None:  # over rows drawn from the distribution, with as many missing values as were counted
         rng = np.random.default_rng(0)
@@ -203,17 +206,6 @@ def _importances(distribution: Distribution, tally: Any, class_proportions: Floa
         return [*unknown]
     cells = ((frequency[slice(*scores.offsets[j : j + 2])], scores.for_feature(j)[0]) for j in features)
     return [float(rows_in @ mean_class_difference(table, class_proportions)) for rows_in, table in cells]
-
-
-def mean_class_difference(contributions: Floats, class_proportions: Floats) -> Floats:
-    """(row,) Return the mean difference between the contributions to two classes drawn by their proportions."""
-    order = np.argsort(contributions, axis=1)
-    ascending, below = np.take_along_axis(contributions, order, 1), np.cumsum(class_proportions[order], axis=1)[:, :-1]
-    low, high = ascending[:, :-1], ascending[:, 1:]
-    with np.errstate(invalid="ignore"):
-        gaps = np.where(low == high, 0.0, high - low)
-    is_different = max(1.0 - float(class_proportions @ class_proportions), 1e-300)
-    return 2 * (gaps * below * (1 - below)).sum(axis=1) / is_different
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ column, whose codes are bytes: ``sides`` has the answer of each code. Sums are o
 depend on the order of rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,13 @@ def grow_table(
     cells, columns, sides = np.zeros(codes.shape[1], np.uint8), [], []
     values = np.column_stack([slopes, curvature]).astype(np.int64)
     first = [np.arange(n) for n in sizes]
-    for j in np.flatnonzero(kinds == LEVELS):
-        sums = np.zeros((sizes[j], values.shape[1]), np.int64)
-        np.add.at(sums, codes[j], values)
-        first[j] = np.argsort(sums[:, 0] / (sums[:, -1] + level_ridge / scale), kind="stable")
+    for column in np.flatnonzero(kinds == LEVELS).tolist():
+        sums = np.zeros((sizes[column], values.shape[1]), np.int64)
+        np.add.at(sums, codes[column], values)
+        first[column] = np.argsort(sums[:, 0] / (sums[:, -1] + level_ridge / scale), kind="stable")
     for level in range(len(luck)):
-        best: tuple[np.float32, int, NDArray] | None = None
-        for j, n in enumerate(sizes):
+        best: tuple[Any, int, NDArray] | None = None
+        for j, n in enumerate(sizes.tolist()):
             for order in [first[j], np.roll(first[j], -1)][: 1 + (kinds[j] == INCOMPLETE_NUMBERS)] if n > 1 else []:
                 gain = _gains(_bin_sums(codes[j], cells, values, n), order, np.float32(ridge / scale))
                 at = int(gain.argmax())

@@ -32,7 +32,8 @@ _CHOICES = ("auto", "avx2", "baseline", "numpy")
 _NAMES = """
 moments power_sums moments_of code_range distinct grid_codes interpolate level_counts dense_sums csr_sums
 add_gaussian add_student add_switch add_linear add_levels add_linear_csr cell_counts cell_terms held_out_cells
-score_cells Sets add_cells take_cells grow_table Tables table_cells add_tables cell_sums add_discriminant word_scores word_slopes word_spreads word_groups
+score_cells Sets add_cells take_cells grow_table Tables table_cells add_tables cell_sums
+add_discriminant word_scores word_slopes word_spreads word_groups
 normalise posterior fill_rows first_largest
 """  # _numpy.py has their signatures
 _MIN_THREAD_WORK = 400_000  # rows x features x classes below which a second thread costs more than it gains

@@ -26,8 +26,12 @@ from candide.tally.base import is_too_large
 
 LARGEST_HEADER = 1 << 20  # bytes: parsed JSON may take fifty times its length
 _DTYPES: dict[str, np.dtype[Any]] = {
-    "F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "I32": np.dtype("<i4"), "U8": np.dtype("u1"),
-}  # fmt: skip
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "U8": np.dtype("u1"),
+}
 _CHECKSUM_KEY = "checksum"
 _HEADER_START = b'"__metadata__":{"candide":'
 _NONNEGATIVE_ARRAYS = ("n", "m2", "weight", "counts", "class_weight", "noise")

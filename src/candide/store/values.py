@@ -137,6 +137,8 @@ def _has_declared_type(field: Field, value: Any) -> bool:
     if field.name == "prior":
         return value is None or isinstance(value, Prior) or (isinstance(value, str) and value in PRIORS)
     types = _declared_types(field.type)
+    if isinstance(value, ArrayValue):
+        return ArrayValue in types
     if isinstance(value, tuple):
         plain = [v for item in value for v in (item if isinstance(item, tuple) else (item,))]
         return bool(types & {tuple, Sequence}) and all(_is_of_type(v, types - {type(None)}) for v in plain)

@@ -11,6 +11,7 @@ The weights of a model can be learned again without counting again (``reweight_m
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from candide.model.counts import ModelCounts
 from candide.model.fitted import EstimatorRecord, FittedModel
 from candide.model.model import TermWeights
 from candide.model.plan import Plan
-from candide.model.settings import Settings, WeightedSettings
+from candide.model.settings import LIMITS, Settings, WeightedSettings
 from candide.weighted.learning import FurtherRows, TrainingRows, learn_term_weights
 from candide.weighted.selection import LearnedEncodings, select_terms
 
@@ -58,7 +59,9 @@ def fit_weighted(
         if sample is not whole:
             pooled = _pool_rows(sample.limit_rows(settings.sample_rows, settings.random_state), settings)
     if plan is None:
-        plan, start = select_terms(pooled, settings=settings.model, terms=settings.terms, encodings=encodings)
+        options: dict[str, Any] = {"settings": settings.model, "terms": settings.terms, "seed": settings.random_state}
+        growth_rows = _draw_growth_rows(sample, pooled, settings)
+        plan, start = select_terms(pooled, encodings=encodings, growth_rows=growth_rows, **options)
     counts = count(plan)
     if start is not None and not pooled.is_part and pooled.labels == counts.labels:
         return FittedModel(counts, settings.model, term_weights=start)  # learned from the same counts
@@ -80,6 +83,16 @@ def fit_weighted(
     )
     weights = replace(weights, copies=copies, n_learned_rows=min(weights.n_learned_rows, 1) * pooled.n_rows)
     return FittedModel(counts, settings.model, term_weights=weights)
+
+
+def _draw_growth_rows(sample: Sample, pooled: Sample, settings: WeightedSettings) -> Sample | None:
+    """More rows than those that weights are learned from, to grow decision tables on; None where there are none."""
+    rows = sample.limit_rows(LIMITS.table_rows, settings.random_state, n_extra_terms=0)
+    if settings.terms != "all" or len(rows) <= len(pooled):
+        return None
+    is_known = np.array([pooled.labels.find_code(label) is not None for label in rows.labels.values])
+    rows = rows if is_known.all() else rows.take(np.flatnonzero(is_known[rows.y])).with_seen_labels()
+    return rows.pool_rows(settings.random_state).with_labels(pooled.labels)
 
 
 def _pool_rows(rows: Sample, settings: WeightedSettings) -> Sample:

@@ -54,7 +54,9 @@ def select_terms(
     those of the sample, if they are given.
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
-    selector = TermSelector(sample, settings or Settings(), encodings, sample if growth_rows is None else growth_rows, seed)
+    selector = TermSelector(
+        sample, settings or Settings(), encodings, sample if growth_rows is None else growth_rows, seed
+    )
     names = {"columns": (), "interactions": ("interaction",), "all": tuple(TERMS)}[terms]
     for _ in selector.grow([TERMS[name] for name in names]):
         while not selector.accept_weights(learning.learn_non_text_weights(*selector.learning_problem())):

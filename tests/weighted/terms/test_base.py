@@ -38,7 +38,7 @@ def rows(n=120, seed=0):
 
 
 def test_kinds_of_terms_are_proposed_in_order():
-    assert list(TERMS) == ["discriminant", "prototype", "interaction", "difference"]
+    assert list(TERMS) == ["discriminant", "prototype", "decision_tables", "interaction", "difference"]
     assert {name: kind.name for name, kind in TERMS.items()} == {name: name for name in TERMS}
 
 

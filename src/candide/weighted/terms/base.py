@@ -37,6 +37,7 @@ class JointTerm(EventModel):
 
     has_density: ClassVar[bool] = False
     support: ClassVar[Support | None] = None
+
     @classmethod
     def distribution_class(cls) -> "type[Distribution]":
         """What it is estimated as; imported here, so that loading a model file does not need it."""

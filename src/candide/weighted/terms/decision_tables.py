@@ -10,8 +10,7 @@ Questions and values are learned from a sample, and stay as they are when rows a
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +20,28 @@ from candide.data.table import Name
 from candide.encoding import Encoding
 from candide.errors import InputError
 from candide.model.plan import PlanPart
+from candide.numerics import mean_class_difference
 from candide.tally import CellTally, TallySpec
 from candide.weighted.terms import table_growth as growth
-from candide.weighted.terms.base import JointTerm, make_part, score_test
+from candide.weighted.terms.base import JointTerm, make_part
 
 if TYPE_CHECKING:
     from candide.distributions import Distribution
     from candide.weighted.selection import TermSelector
 
+MAX_LEVELS = 255  # of a column: with the missing value, a byte
 _MAX_TABLES = 128  # of a chain
-_EMPTY = ArrayValue(np.zeros((0, 0), np.float32))
+_IMPORTANCE_ROWS = 2000
+
+
+def _check_array(name: str, value: ArrayValue, dtype: Any, shape: tuple[int, ...], is_valid: Any = None) -> None:
+    if (
+        value.array.dtype != dtype
+        or value.array.shape != shape
+        or not (is_valid is None or is_valid(value.array).all())
+    ):
+        what = f"{name} of decision tables: expected {np.dtype(dtype)} numbers of shape {shape}"
+        raise InputError(what, value=value, remedy="fit the model again")
 
 
 @dataclass(frozen=True)
@@ -41,12 +52,28 @@ class DecisionTables(JointTerm):
     kind: ClassVar[str] = "cells"
 
     n_tables: int = 0  # of each chain
-    classes: tuple[Any, ...] = ()
+    classes: tuple[str | int | float | bool, ...] = ()
     keys: tuple[int, ...] = ()  # of the columns: with the codes of a row they determine its quarter
     columns: ArrayValue = ArrayValue(np.zeros((0, growth.MAX_QUESTIONS), np.int32))  # (table, question), -1: none
     sides: ArrayValue = ArrayValue(np.zeros((0, 32), np.uint8))  # (table and question, bits of the codes)
-    cell_rows: ArrayValue = _EMPTY  # (table, cell) rows that it was learned from
-    values: ArrayValue = _EMPTY  # (cell with rows, class)
+    importances: tuple[float, ...] = ()  # (segment,) mean absolute contribution to the log-odds of training rows
+    cell_rows: ArrayValue = ArrayValue(np.zeros((0, growth.N_CELLS), np.float32))  # (table, cell) training rows
+    values: ArrayValue = ArrayValue(np.zeros((0, 0), np.float32))  # (cell with rows, class)
+
+    def __post_init__(self) -> None:
+        n, depth, k = len(self.columns.array), growth.MAX_QUESTIONS, len(self.classes)
+        _check_array("columns", self.columns, np.int32, (n, depth), lambda a: a >= -1)
+        _check_array("sides", self.sides, np.uint8, (n * depth, 32))
+        _check_array("cell_rows", self.cell_rows, np.float32, (n, growth.N_CELLS), lambda a: (a >= 0) & np.isfinite(a))
+        n_filled = int(np.count_nonzero(self.cell_rows.array))
+        _check_array("values", self.values, np.float32, (n_filled, k), np.isfinite)
+        used = self.columns.array >= 0
+        if len(self.importances) not in (0, len(self.bounds)):
+            raise InputError(f"{len(self.importances)} importances of {len(self.bounds)} terms")
+        if n % max(1, self.n_tables) or (n > 0) != (self.n_tables > 0) or (used[:, 1:] & ~used[:, :-1]).any():
+            raise InputError("expected chains of as many decision tables each, with their questions first")
+        if (self.cell_rows.array[np.arange(growth.N_CELLS) >= 1 << used.sum(axis=1)[:, None]] != 0).any():
+            raise InputError("a decision table has rows in a cell that its questions do not have")
 
     @classmethod
     def from_grown(cls, grown: growth.GrownTables, classes: Sequence[Any], keys: Codes) -> "DecisionTables":
@@ -66,8 +93,8 @@ class DecisionTables(JointTerm):
             tuple(keys.tolist()),
             ArrayValue(columns),
             ArrayValue(np.packbits(sides.reshape(n * depth, 256), axis=1)),
-            ArrayValue(rows),
-            ArrayValue(values[rows > 0].astype(np.float32)),
+            cell_rows=ArrayValue(rows),
+            values=ArrayValue(values[rows > 0].astype(np.float32)),
         )
 
     @property
@@ -80,6 +107,12 @@ class DecisionTables(JointTerm):
         return growth.segment_bounds(self.n_tables)
 
     def spec(self, n_features: int, encodings: Sequence[Encoding] = ()) -> TallySpec:
+        """Questions of unknown columns, and columns of more codes than a byte holds, are an error."""
+        n = len(encodings)
+        if encodings and self.n_tables and (len(self.keys) != n or self.columns.array.max(initial=-1) >= n):
+            raise InputError(f"decision tables of {len(self.keys)} columns where there are {n}")
+        if any((encoding.n_levels or 0) > MAX_LEVELS for encoding in encodings):
+            raise InputError(f"a column of decision tables has more than {MAX_LEVELS} levels")
         return TallySpec(self.kind, tuple(encodings) or (self.encoding,) * n_features, self.extra_sums)
 
     def term_names(self, columns: Sequence[Name]) -> tuple[tuple[Name, ...], ...]:
@@ -126,7 +159,8 @@ class DecisionTables(JointTerm):
         values = np.zeros((n, growth.N_CELLS, k), np.float32)
         values[self.cell_rows.array > 0] = self.values.array
         sides = np.unpackbits(self.sides.array, axis=1).reshape(n, depth, 256)
-        return TableScores(self.columns.array, sides, self.cell_rows.array, values, self.n_tables, tuple(sizes))
+        arrays = self.columns.array, sides, self.cell_rows.array, values
+        return TableScores(*arrays, self.n_tables, tuple(sizes), np.array(self.importances))
 
     def held_out_contributions(
         self, tally: CellTally, prior: Any, how: str, block: Any, y: Codes, weight: Any = None, out: Any = None
@@ -151,7 +185,7 @@ class DecisionTables(JointTerm):
     @classmethod
     def _grow(cls, selector: "TermSelector") -> PlanPart | None:
         encodings = selector.table_encodings()
-        if not encodings:
+        if len(encodings) < 2:  # the tables of one column would only repeat its term
             return None
         names = list(encodings)
         sizes = [encoding.n_levels or 0 for encoding in encodings.values()]
@@ -165,4 +199,9 @@ class DecisionTables(JointTerm):
         grown = growth.grow_tables(rows, sample.y, sample.weight, log_prior, _MAX_TABLES, selector.seed)
         if not grown.n_tables:
             return None
-        return replace(whole, event=cls.from_grown(grown, selector.labels.values, keys))
+        event = cls.from_grown(grown, selector.labels.values, keys)
+        few = to_dense(whole.block(selector.table))[:_IMPORTANCE_ROWS]
+        contributions = event.distribution(sizes).contributions(few)
+        p = proportions / proportions.sum()
+        importances = [float(mean_class_difference(c, p).mean()) for c in np.moveaxis(contributions, 2, 0)]
+        return replace(whole, event=replace(event, importances=tuple(importances)))

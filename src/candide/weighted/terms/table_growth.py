@@ -19,7 +19,6 @@ quarter, so that no chain has seen a copy of a row that it is scored on.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,7 +136,7 @@ class Chain:
             rows.codes, rows.sizes, rows.kinds, slopes, curvature, scale, luck, _RIDGE, _LEVEL_RIDGE
         )
         expected = kernels.cell_sums(cells, p if self.weight is None else p * self.weight[:, None])
-        observed = np.bincount(cells.astype(np.intp) * self.k + self.y, self.weight, N_CELLS * self.k)
+        observed = np.bincount(cells.astype(np.intp) * self.k + self.y, self.weight, N_CELLS * self.k).astype(float)
         table = DecisionTable(columns, sides, observed.reshape(N_CELLS, self.k), expected)
         self.tables.append(table)
         self.scores += table.values[cells]
@@ -201,7 +200,9 @@ def grow_tables(
             best, n_best = loss, n_tables
         if n_tables - n_best >= _PATIENCE:
             break
-    return GrownTables([table for chain in chains for table in chain.tables[:n_best]], n_best, best / max(total, 1e-300))
+    return GrownTables(
+        [table for chain in chains for table in chain.tables[:n_best]], n_best, best / max(total, 1e-300)
+    )
 
 
 def _held_out_loss(scores: Floats, at: Codes, y: Codes, weight: Floats) -> float:
@@ -217,8 +218,3 @@ def segment_bounds(n_tables: int) -> list[tuple[int, int]]:
         bounds.append((start, min(n_tables, start + width)))
         start, width = start + width, 2 * width
     return bounds
-
-
-def chain_columns(tables: Sequence[DecisionTable]) -> list[Any]:
-    """The columns that tables ask of."""
-    return sorted({int(j) for table in tables for j in table.columns})

@@ -1,6 +1,6 @@
 """The scores of decision tables: the mean over chains of the values of the cells that a row is in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -27,6 +27,7 @@ class TableScores(Distribution):
     values: NDArray[np.float32]  # (table, cell, class)
     n_tables: int
     sizes: tuple[int, ...]  # (column) levels
+    importances: Floats  # (segment) of training rows, without weights
     weight: Floats | None = None  # (segment)
 
     name: ClassVar[str] = "decision_tables"
@@ -59,13 +60,17 @@ class TableScores(Distribution):
     def _table_weights(self) -> Floats:
         """(table,)"""
         weight = np.ones(self.n_features) if self.weight is None else self.weight
-        chains = np.ones(len(self.columns) // max(1, self.n_tables), bool)
-        return sum((w * self._mask(j, chains) for j, w in enumerate(weight.tolist())), np.zeros(len(self.columns)))
+        masks = (w * self._mask(j, self._all_chains) for j, w in enumerate(weight.tolist()))
+        return sum(masks, np.zeros(len(self.columns)))
+
+    @property
+    def _all_chains(self) -> NDArray[np.bool_]:
+        return np.ones(len(self.columns) // max(1, self.n_tables), bool)
 
     def _mask(self, segment: int, chains: NDArray[np.bool_]) -> Floats:
         """(table,) the weight of each table in the mean of some chains, in one segment."""
         out = np.zeros((len(chains), self.n_tables))
-        out[chains, slice(*self._segments[segment])] = 1.0 / max(1, np.count_nonzero(chains))
+        out[chains, slice(*self._segments[segment])] = 1.0 / max(1, int(np.count_nonzero(chains)))
         return out.ravel()
 
     def add_log_prob(self, block: Block, out: Floats) -> int:
@@ -73,7 +78,7 @@ class TableScores(Distribution):
         return 0  # a missing value is an answer
 
     def _contributions(self, x: NDArray) -> Floats:
-        out = self.contributions_of_chains(x, np.ones(len(self.columns) // max(1, self.n_tables), bool))
+        out = self.contributions_of_chains(x, self._all_chains)
         return out if self.weight is None else out * self.weight
 
     def contributions_of_chains(self, x: NDArray, chains: NDArray[np.bool_]) -> Floats:
@@ -102,16 +107,37 @@ class TableScores(Distribution):
     ) -> Rows:
         return [], np.zeros((0, self.n_classes))
 
-    def column_contributions(self, x: NDArray) -> Iterator[Floats]:
+    def feature_importances(self) -> Floats | None:
+        if len(self.importances) < self.n_features:
+            return None
+        return self.importances if self.weight is None else self.importances * np.abs(self.weight)
+
+    def column_effects(self, j: int) -> Floats:
+        """By the mean value of the training rows with the answers that a code of the column gives."""
+        codes, depth = self.sizes[j] + 1, self.columns.shape[1]
+        out = np.zeros((codes, self.n_classes, self.n_features))
+        masks = np.array([self._mask(s, self._all_chains) for s in range(self.n_features)])  # (segment, table)
+        made = (self.columns >= 0).sum(axis=1)
+        for t in np.flatnonzero((self.columns == j).any(axis=1)).tolist():
+            agrees = np.ones((codes, 1 << depth), bool)  # (code, cell)
+            for q in np.flatnonzero(self.columns[t] == j).tolist():
+                bit = np.arange(1 << depth) >> (made[t] - 1 - q) & 1
+                agrees &= self.sides[t, q, :codes, None] == bit
+            rows = agrees @ self.cell_rows[t].astype(np.float64)
+            total = agrees @ (self.cell_rows[t][:, None] * self.values[t].astype(np.float64))
+            mean = np.divide(total, rows[:, None], out=np.zeros_like(total), where=rows[:, None] > 0)
+            out += mean[:, :, None] * masks[:, t]
+        return out if self.weight is None else out * self.weight
+
+    def column_contributions(self, block: Block) -> Iterator[Floats]:
         """For each row (column, class, segment) the Shapley values of the questions of each column.
 
         In a table, a set of known answers is worth the mean value of the rows with these answers. The values of a
         segment's columns add up to its contribution, for the mean over all rows is 0.
         """
-        cells = kernels.table_cells(byte_codes(x, self.sizes), self._kernel_tables)
-        chains = np.ones(len(self.columns) // max(1, self.n_tables), bool)
-        masks = [self._mask(j, chains) for j in range(self.n_features)]
-        for row in range(len(x)):
+        cells = kernels.table_cells(byte_codes(to_dense(block), self.sizes), self._kernel_tables)
+        masks = [self._mask(j, self._all_chains) for j in range(self.n_features)]
+        for row in range(cells.shape[1]):
             by_question = self._shapley(cells[:, row])
             out = np.zeros((len(self.sizes), self.n_classes, self.n_features))
             for j, mask in enumerate(masks):
@@ -131,7 +157,9 @@ class TableScores(Distribution):
             split = state.reshape(n_tables, 1 << level, 2, 1 << (depth - 1 - level), -1)
             known = np.take_along_axis(split, answers[:, level][:, None, None, None, None], axis=2)[:, :, 0]
             state = np.stack([split.sum(axis=2), known], axis=2).reshape(n_tables, 1 << depth, -1)
-        mean = np.divide(state[:, :, :-1], state[:, :, -1:], out=np.zeros(state[:, :, :-1].shape), where=state[:, :, -1:] > 0)
+        mean = np.divide(
+            state[:, :, :-1], state[:, :, -1:], out=np.zeros(state[:, :, :-1].shape), where=state[:, :, -1:] > 0
+        )
         mean[:, 0] = 0.0  # of all rows, to rounding
         mean[:, -1] = self.values[np.arange(n_tables), cells]  # all answers are known
         out = np.zeros((n_tables, depth, self.n_classes))
