@@ -23,7 +23,8 @@ OPERATIONS = (
     *("add", "subtract", "multiply", "divide", "clip", "square", "log", "log1p", "exp", "log_rising"),
     *("less", "less_equal", "equal", "is_missing", "where"),
     *("sum", "class_sum", "class_max", "stack"),  # over features, over classes; values by class as features
-    *("lookup", "cells", "distance", "conditional", "tokens", "polya"),  # of several columns, levels or tokens
+    *("lookup", "cells", "tables", "distance", "conditional"),  # of several columns or levels
+    *("tokens", "polya"),
 )
 
 

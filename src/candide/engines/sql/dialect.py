@@ -139,6 +139,8 @@ class Dialect:
     row_template = "({})"
     position_template = ""  # of a value in a short list, from 1 on, where that is faster than joining a table
     list_template = ""  # the element of a list of constants, from 0 on, where that is faster than joining a table
+    item_template = ""  # element {place} of a long list of numbers from 0 on, or the sum of those at {places} from 1 on
+    integer_template = "CAST({} AS INT)"
     array_template = "[{}]"
     dot_template = ""  # product of an array and constants, where that is faster than a long sum
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from candide.export.onnx.graph import Graph, Tensor
 from candide.export.python_js.numbers import STIRLING, decode_numbers, lower_triangles
-from candide.export.python_js.operations import read_cells
+from candide.export.python_js.operations import read_cells, read_tables
 
 _LOG_2PI = math.log(2 * math.pi)
 _STIRLING_FROM = 16  # from here on Stirling's series is accurate
@@ -112,6 +113,22 @@ def cells(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
     return graph.constant(np.vstack([table, np.zeros(k)])).take(at)
 
 
+def tables(graph: Graph, part: Part, x: Tensor, k: int) -> Tensor:
+    """(row, segment, class): each code of a column sets bits of the cell in every table."""
+    bits, by_class = read_tables(part, k)
+    cells: Any = None
+    for j, column in enumerate(bits):
+        code, table_bits = x.column(j).squeeze(1), np.array([np.frombuffer(row, np.uint8) for row in column])
+        code = graph.where((code >= 0) & (code < len(column) - 1), code + 1, 0)
+        found = graph.constant(table_bits).take(code)  # (row, table)
+        cells = found if cells is None else graph.op("BitwiseOr", cells, found)
+    scores = np.concatenate([np.array(cells_of_class) for cells_of_class in zip(*by_class, strict=True)], axis=1).T
+    starts = np.cumsum([0, *map(len, by_class[0][:-1])])
+    found = graph.constant(scores).take(cells.to_int64() + starts)  # (row, table, class)
+    bounds = pairwise([0, *part["stops"]])
+    return graph.concat([found.slice_axis(1, start, stop).sum(1, keep=True) for start, stop in bounds])
+
+
 def distance(graph: Graph, part: Part, x: Tensor, k: int, name: str) -> Tensor:
     """(row, 1, class) |R x - mean|^2 of each class."""
     means = np.array(decode_numbers(part[f"{name}_means"])).reshape(k, -1)
@@ -204,6 +221,7 @@ def _rest_along(x: Tensor, axis: int) -> Tensor:
 JOINT: dict[str, Callable[..., Tensor]] = {
     "lookup": lookup,
     "cells": cells,
+    "tables": tables,
     "distance": distance,
     "conditional": conditional,
 }

@@ -5,6 +5,7 @@ import { bytes, cholesky, logRising, numbers, product, solve, sum } from "./numb
 import { COUNT_TRANSFORMS } from "./reads.js";
 
 const LOG_2PI = Math.log(2 * Math.PI);
+const MAX_QUESTIONS = 8; // of a decision table: its cells are bytes
 
 /** The numbers of some names, undefined where there are none. */
 const held = (part, ...names) => names.map((name) => part[name] && numbers(part[name]));
@@ -134,11 +135,54 @@ export const JOINT = {
       return out;
     };
   },
+  tables,
   distance,
   conditional,
   tokens,
   polya,
 };
+
+/** Decision tables: each code of a column sets bits of the cell in every table; code 0 is missing or unseen. */
+function tables(part, k) {
+  const [sides, filled, data] = [bytes(part.sides), bytes(part.filled), bytes(part.values)];
+  const view = new DataView(data.buffer);
+  const n = part.questions.length / MAX_QUESTIONS;
+  const bits = part.sizes.map((size) => Array.from({ length: size + 1 }, () => new Uint8Array(n)));
+  const scores = []; // of each class in every cell
+  const starts = new Uint32Array(n);
+  let [side, cell, value] = [0, 0, 0];
+  for (let t = 0; t < n; t += 1) {
+    const columns = part.questions.slice(t * MAX_QUESTIONS, (t + 1) * MAX_QUESTIONS).filter((j) => j >= 0);
+    columns.forEach((j, i) => {
+      for (const own of bits[j]) {
+        own[t] |= ((sides[side >> 3] >> (side & 7)) & 1) << (columns.length - 1 - i);
+        side += 1;
+      }
+    });
+    starts[t] = cell * k;
+    for (const stop = cell + 2 ** columns.length; cell < stop; cell += 1) {
+      const isFilled = (filled[cell >> 3] >> (cell & 7)) & 1;
+      for (let c = 0; c < k; c += 1) scores.push(isFilled ? view.getFloat32(4 * value++, true) / part.chains : 0);
+    }
+  }
+  const table = Float64Array.from(scores);
+  return (x) => {
+    const cells = new Uint8Array(n);
+    bits.forEach((column, j) => {
+      const own = column[x[j] + 1 < column.length ? x[j] + 1 : 0];
+      for (let t = 0; t < n; t += 1) cells[t] |= own[t];
+    });
+    const out = new Float64Array(part.stops.length * k);
+    let t = 0;
+    part.stops.forEach((stop, segment) => {
+      for (; t < stop; t += 1) {
+        const at = starts[t] + cells[t] * k;
+        for (let c = 0; c < k; c += 1) out[segment * k + c] += table[at + c];
+      }
+    });
+    return out;
+  };
+}
 
 /** |R x - mean|^2 of each class. */
 function distance(part, k, name) {

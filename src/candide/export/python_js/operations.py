@@ -8,8 +8,10 @@ Values are lists of numbers, feature by feature and within it class by class; a 
 """
 
 import base64
+import itertools
 import math
 import operator
+import struct
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -26,6 +28,7 @@ from candide.export.python_js.numbers import (
 from candide.kernels.text import occurrence_weight
 
 LOG_2PI = math.log(2 * math.pi)
+MAX_QUESTIONS = 8  # of a decision table: its cells are bytes
 Contributions = list[list[float]]  # (feature, class)
 JointOperation = Callable[..., Contributions]  # of what was read, and of arguments
 
@@ -153,6 +156,51 @@ def cells(part: dict[str, Any], k: int) -> JointOperation:
     return lambda x: [find(x, columns, table) for columns, table in sets]
 
 
+def read_tables(part: dict[str, Any], k: int) -> tuple[list[list[bytes]], list[Contributions]]:
+    """For each column and code the bits of its cell in every table, and for each class and table the scores of cells.
+
+    The first code is for what is missing or unseen.
+    """
+    sides, filled = base64.b64decode(part["sides"]), base64.b64decode(part["filled"])
+    values = (x / part["chains"] for (x,) in struct.iter_unpack("<f", base64.b64decode(part["values"])))
+    questions = [[int(j) for j in columns if j >= 0] for columns in split_rows(part["questions"], MAX_QUESTIONS)]
+    bits = [[bytearray(len(questions)) for _ in range(size + 1)] for size in part["sizes"]]
+    scores: list[Contributions] = [[] for _ in range(k)]
+    at = cell = 0
+    for t, columns in enumerate(questions):
+        for i, j in enumerate(columns, 1):
+            for table_bits in bits[j]:
+                table_bits[t] |= (sides[at >> 3] >> (at & 7) & 1) << (len(columns) - i)
+                at += 1
+        rows = []
+        for _ in range(1 << len(columns)):
+            is_filled = filled[cell >> 3] >> (cell & 7) & 1
+            rows.append([next(values) for _ in range(k)] if is_filled else [0.0] * k)
+            cell += 1
+        for of_class, column in zip(scores, zip(*rows, strict=True), strict=True):
+            of_class.append(list(column))
+    return [list(map(bytes, column)) for column in bits], scores
+
+
+def tables(part: dict[str, Any], k: int) -> JointOperation:
+    """The cells of all tables are the bytes of one integer."""
+    bits, scores = read_tables(part, k)
+    columns = [[int.from_bytes(table_bits, "little") for table_bits in column] for column in bits]
+    n, bounds = len(scores[0]), list(itertools.pairwise([0, *part["stops"]]))
+    segments = [(a, b, [of_class[a:b] for of_class in scores]) for a, b in bounds]
+
+    def score(x: list[int]) -> Contributions:
+        total = 0
+        for code, column in zip(x, columns, strict=True):
+            total |= column[code + 1 if code + 1 < len(column) else 0]
+        cells = total.to_bytes(n, "little")
+        return [
+            [sum(map(operator.getitem, of_class, cells[a:b])) for of_class in by_class] for a, b, by_class in segments
+        ]
+
+    return score
+
+
 def distance(part: dict[str, Any], k: int, name: str) -> JointOperation:
     """|R x - mean|^2 of each class."""
     means = decode_numbers(part[f"{name}_means"])
@@ -270,6 +318,7 @@ def polya(part: dict[str, Any], k: int) -> JointOperation:
 JOINT: dict[str, Callable[..., JointOperation]] = {
     "lookup": lookup,
     "cells": cells,
+    "tables": tables,
     "distance": distance,
     "conditional": conditional,
     "tokens": tokens,

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from candide.engines.sql.dialect import Dialect
 from candide.errors import InputError
@@ -29,6 +30,7 @@ _MAX_PRODUCT = 1e30  # up to here eight numbers can be multiplied; beyond it 1 +
 _MIN_EXPONENT = -600.0  # exponentials of less are 0: exp(-600) is 1e-261, and can still be multiplied
 _MAX_SUMMANDS = 40  # of a sum without brackets: databases limit the depth of expressions
 _MAX_ARGUMENTS = 50  # of one function
+_ITEM_DECIMALS = 13  # of a number in a long list: thousands of them are added up
 _MAX_DIRECT = 1e4  # up to this factor the error of log(1 + q), 1e-16, stays below 1e-12
 _STIRLING_FROM = 16  # from here on Stirling's series is accurate
 
@@ -212,6 +214,34 @@ def sum_of(summands: Sequence[str]) -> str:
         return " + ".join(summands) or "0e0"
     size = max(_MAX_SUMMANDS, math.ceil(len(summands) / _MAX_SUMMANDS))
     return sum_of([f"({sum_of(summands[at : at + size])})" for at in range(0, len(summands), size)])
+
+
+def summands_of_items(dialect: Dialect, items: Sequence[tuple[str, Sequence[float]]]) -> list[str]:
+    """Summands of the sum of one number of each list, at places from 0 on.
+
+    A database that is slow with long lists of constants has them as a text, in which each number has the same length.
+    """
+    if not items:
+        return []
+    texts, template = [list(map(_format_item, values)) for _, values in items], dialect.item_template
+    if "{places}" in template:
+        starts = accumulate(map(len, texts), initial=1)
+        places = [f"{place} + {start}" for (place, _), start in zip(items, starts, strict=False)]
+        return [template.format(values=",".join(text for some in texts for text in some), places=", ".join(places))]
+    if template:
+        pairs = zip(items, texts, strict=True)
+        return [template.format(values=",".join(some), place=place) for (place, _), some in pairs]
+    out = []
+    for (place, _), some in zip(items, texts, strict=True):
+        width = max(map(len, some))
+        text = "".join(item.zfill(width) for item in some)
+        out.append(dialect.cast_double(f"SUBSTRING('{text}', {width} * ({place}) + 1, {width})"))
+    return out
+
+
+def _format_item(value: float) -> str:
+    text = f"{value:.{_ITEM_DECIMALS}f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
 
 
 class Square(str):

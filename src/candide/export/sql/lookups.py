@@ -35,6 +35,11 @@ class _Lookup:
         """The name of a looked-up number, given for each row."""
         return self._table.numbers(values)
 
+    @property
+    def place(self) -> str:
+        """The place of a row's code among the codes, from 0 on."""
+        return f"{self._code} - ({MISSING_CODE})"
+
     def codes_of(self, codes: Sequence[int], n: int) -> str:
         """The name of the code of another encoding, NULL where it is not one of its n levels."""
         return self._table.codes([code if 0 <= code < n else None for code in codes])

@@ -3,11 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from candide.errors import InputError
 from candide.export.python_js.numbers import decode_numbers, split_rows
-from candide.export.python_js.operations import ELEMENTWISE, read_cells
+from candide.export.python_js.operations import ELEMENTWISE, read_cells, read_tables
 from candide.export.sql.joint import conditional, distance
 from candide.export.sql.layers import (
     MAX_FINITE_SQUARE,
@@ -21,9 +22,12 @@ from candide.export.sql.layers import (
     log_rising,
     square_of,
     sum_of,
+    summands_of_items,
 )
 from candide.export.sql.lookups import ScoringQuery
 
+N_CELLS, TABLES_PER_NUMBER = 256, 6  # a cell is a byte, and a double has 53 bits
+MAX_CELL_SCORES = 2_000_000  # in one query
 Part = dict[str, Any]
 Cell = Any  # SQL, or a number
 Value = list[list[Cell]]  # (feature, class); of one feature where it holds for all
@@ -172,6 +176,46 @@ def cells(scoring: ScoringQuery, part: Part) -> None:
         scoring.add_terms(terms)
 
 
+def tables(scoring: ScoringQuery, part: Part) -> None:
+    """Decision tables: the sum of one number for each column has the cells of six tables.
+
+    The first class has no scores: those of the others are relative to it.
+    """
+    layers, weights = scoring.layers, _feature_weights(part)
+    bits, scores = read_tables(part, scoring.n_classes)
+    bounds = zip(pairwise([0, *part["stops"]]), weights, strict=True)
+    used = [(t, weight) for (start, stop), weight in bounds for t in range(start, stop) if weight]
+    if (n := sum(len(scores[0][t]) for t, _ in used) * (scoring.n_classes - 1)) > MAX_CELL_SCORES:
+        what = f"cannot be exported to SQL: its decision tables have {n} numbers, more than {MAX_CELL_SCORES}"
+        remedy = "export it to python, js or onnx, or fit it with terms='interactions'"
+        raise InputError(what, value=n, remedy=remedy)
+    columns = []
+    for read, column in zip(part["reads"], bits, strict=True):
+        if any(map(any, column)):
+            lookup = scoring.find_lookup(read)
+            codes = lookup.codes(scoring.reads[read])
+            columns.append((lookup.place, [column[code + 1 if 0 <= code < len(column) - 1 else 0] for code in codes]))
+    cells = []
+    for start in range(0, len(used), TABLES_PER_NUMBER):
+        some = [t for t, _ in used[start : start + TABLES_PER_NUMBER]]
+        items = [
+            (place, [float(sum(row[t] * N_CELLS**i for i, t in enumerate(some))) for row in rows])
+            for place, rows in columns
+        ]
+        items = [(place, numbers) for place, numbers in items if any(numbers)]
+        total = layers.add_value(sum_of(summands_of_items(layers.dialect, items)))
+        for i in range(len(some)):
+            above = f" - {N_CELLS}e0 * FLOOR({total} / {N_CELLS ** (i + 1)}e0)" if i + 1 < len(some) else ""
+            cell = layers.dialect.integer_template.format(f"FLOOR({total} / {N_CELLS**i}e0){above}")
+            cells.append(layers.add_value(cell) if scoring.n_classes > 2 else cell)
+    for c in range(1, scoring.n_classes):
+        items = [
+            (cell, [weight * (a - b) for a, b in zip(scores[c][t], scores[0][t], strict=True)])
+            for cell, (t, weight) in zip(cells, used, strict=True)
+        ]
+        scoring.class_terms[c] += summands_of_items(layers.dialect, items)
+
+
 def reject_text(scoring: ScoringQuery, part: Part) -> None:
     column = scoring.columns[scoring.reads[part["reads"][0]]["column"]].name
     remedy = "export it to python or js, or fit it without this column"
@@ -182,6 +226,7 @@ JOINT: dict[str, Callable[..., Value]] = {"distance": distance, "conditional": c
 TABLES: dict[str, Callable[[ScoringQuery, Part], None]] = {  # a whole score, with its weights in the tables
     "lookup": lookup,
     "cells": cells,
+    "tables": tables,
     "tokens": reject_text,
     "polya": reject_text,
 }

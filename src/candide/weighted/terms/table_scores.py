@@ -168,11 +168,25 @@ class TableScores(Distribution):
         return out
 
     def score_expression(self, x: Expression) -> Expression:
-        bits = np.packbits(self.sides, axis=2, bitorder="little").tobytes()
-        used = self.cell_rows.astype(bool)
-        tables = {"n_tables": self.n_tables, "questions": self.columns, "sizes": np.array(self.sizes)}
-        filled = np.packbits(used, bitorder="little").tobytes()
-        return joint("tables", **tables, sides=bits, filled=filled, values=self.values[used].astype(np.float64))
+        """The tables segment by segment: answers of the codes that exist, and values of the cells that had rows."""
+        places = np.arange(len(self.columns)).reshape(-1, self.n_tables)
+        order = np.concatenate([places[:, slice(*bounds)].ravel() for bounds in self._segments])
+        sides, filled, values = [], [], []
+        for t in order.tolist():
+            columns = self.columns[t][self.columns[t] >= 0]
+            sides += [side[: self.sizes[j] + 1] for j, side in zip(columns.tolist(), self.sides[t], strict=False)]
+            filled.append(self.cell_rows[t, : 1 << len(columns)] > 0)
+            values.append(self.values[t, : 1 << len(columns)][filled[-1]])
+        return joint(
+            "tables",
+            chains=len(places),
+            stops=[stop * len(places) for _, stop in self._segments],
+            questions=self.columns[order],
+            sizes=self.sizes,
+            sides=np.packbits(np.concatenate(sides), bitorder="little").tobytes(),
+            filled=np.packbits(np.concatenate(filled), bitorder="little").tobytes(),
+            values=np.concatenate(values).astype("<f4").tobytes(),
+        )
 
     def arrays(self) -> dict[str, NDArray]:
         """All of it is in the event model of the plan."""

@@ -49,6 +49,8 @@ class DuckDBDialect(Dialect):
     text_test = "REGEXP_MATCHES(TYPEOF({}), '^(VARCHAR$|JSON$|ENUM)')"
     date_text_test = f"REGEXP_MATCHES({{}}, {DATE_PATTERN})"
     match_template = "REGEXP_MATCHES({}, {pattern})"
+    # The list is in a subquery: the optimizer rewrites a constant list again and again
+    item_template = "LIST_SUM(LIST_SELECT((SELECT CAST('[{values}]' AS DOUBLE[])), [{places}]))"
     dot_template = "LIST_DOT_PRODUCT({}, [{}])"
     number_template = (  # of text without blanks around it, too
         f"COALESCE(TRY_CAST({{}} AS DOUBLE), TRY_CAST(TRIM(CAST({{}} AS VARCHAR), CONCAT({_BLANKS})) AS DOUBLE))"

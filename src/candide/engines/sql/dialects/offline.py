@@ -64,6 +64,7 @@ class MySQLDialect(Dialect):
     fence = "LIMIT 18446744073709551615"
     row_template = "ROW({})"
     concat_template = "CONCAT({}, {})"
+    integer_template = "CAST({} AS SIGNED)"
     match_template = "REGEXP_LIKE({}, {pattern})"
     number_template = f"CASE WHEN {{}} REGEXP {NUMBER_PATTERN} THEN CAST({{}} AS DOUBLE) END"
     nan_function = ""

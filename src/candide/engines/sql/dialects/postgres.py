@@ -61,6 +61,7 @@ class PostgresDialect(Dialect):
     clock_template = f'CASE WHEN {{}} COLLATE "C" ~ {DURATION_PATTERN} THEN {_INTERVAL_DAYS} END'
     log1p_template = ACCURATE_LOG1P
     fence = "OFFSET 0"
+    item_template = "(CAST('{{{values}}}' AS DOUBLE PRECISION[]))[{place} + 1]"
     nested_test = "CAST(PG_TYPEOF({}) AS TEXT) LIKE '%[]'"
     error_template = f"CAST(CAST(CAST({{what}} || {_EMPTY_TEXT} AS INT) AS TEXT) AS {{type}})"
     time_test = f"PG_TYPEOF({{}}) IN ({type_names(*SPAN_TYPES, *DAY_TYPES)})"

@@ -33,6 +33,7 @@ class SparkDialect(Dialect):
     dot_template = f"AGGREGATE(ZIP_WITH({{}}, {_LIST.format('{}', 'DOUBLE')}, (a, b) -> a * b), 0e0, (a, b) -> a + b)"
     position_template = "ARRAY_POSITION(ARRAY({}), {})"
     list_template = "GET(FROM_JSON('[{values}]', 'ARRAY<{type}>'), {place})"
+    item_template = f"AGGREGATE(ARRAY({{places}}), 0e0, (a, i) -> a + GET({_LIST.format('{values}', 'DOUBLE')}, i - 1))"
     float32_test = "TYPEOF({}) = 'float'"
     boolean_test = "TYPEOF({}) = 'boolean'"
     text_test = "TYPEOF({}) LIKE 'string%'"  # with a collation or without
