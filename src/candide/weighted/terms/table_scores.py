@@ -171,7 +171,7 @@ class TableScores(Distribution):
         """The tables segment by segment: answers of the codes that exist, and values of the cells that had rows."""
         places = np.arange(len(self.columns)).reshape(-1, self.n_tables)
         order = np.concatenate([places[:, slice(*bounds)].ravel() for bounds in self._segments])
-        sides, filled, values = [], [], []
+        sides, filled, values = [np.zeros(0, np.uint8)], [], []
         for t in order.tolist():
             columns = self.columns[t][self.columns[t] >= 0]
             sides += [side[: self.sizes[j] + 1] for j, side in zip(columns.tolist(), self.sides[t], strict=False)]
