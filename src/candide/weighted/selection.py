@@ -34,7 +34,15 @@ from candide.tally import Tally
 from candide.tally.base import sum_class_weights
 from candide.weighted import learning
 from candide.weighted.held_out_tokens import HeldOutTokens
-from candide.weighted.terms.base import TERMS, JointTerm, is_term_needed, score_test
+from candide.weighted.terms.base import (
+    TERMS,
+    UNSEEN_ROWS_Z,
+    JointTerm,
+    is_term_needed,
+    score_moments,
+    score_test,
+    z_score,
+)
 from candide.weighted.terms.interaction_scores import MARGIN_ROWS
 
 
@@ -219,11 +227,11 @@ class TermSelector:
         return out
 
     def improves(self, part: PlanPart) -> bool:
-        """Whether the terms of a part, added up, raise the likelihood of the rows."""
+        """Whether the terms of a part, added up, significantly raise the likelihood of rows that they have not seen."""
         self._tested = part, self._score_part(part)
         _, contributions = self._tested[1]
         total = contributions.sum(axis=2, keepdims=True)
-        return bool(score_test(total, self.y, self.posterior, self.weight)[0] > 0)
+        return bool(z_score(*score_moments(total, self.y, self.posterior, self.weight))[0] > UNSEEN_ROWS_Z)
 
     def is_needed(self, part: PlanPart) -> bool:
         self._tested = part, self._score_part(part)

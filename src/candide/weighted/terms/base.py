@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from candide.weighted.selection import TermSelector
 
 SINGLE_TERM_ERROR_RATE = 0.01  # probability of adding a single term that contributes nothing
+UNSEEN_ROWS_Z = 1.645  # of terms scored on rows that they have not seen: 1 in 20 by chance
 
 
 class JointTerm(EventModel):
