@@ -101,7 +101,7 @@ def fit_model(
 def _draw_sample(rows: LabelledSource, prepared: PreparedSource, settings: WeightedSettings, watch: Watch) -> Sample:
     """The rows that terms are learned from: more where there are decision tables or token weights."""
     is_text = bool(prepared.plan.token_columns)
-    n_rows = max(settings.sample_rows, LIMITS.table_rows) if settings.terms == "all" else settings.sample_rows
+    n_rows = max(settings.sample_rows, LIMITS.table_rows) if settings.terms == "tables" else settings.sample_rows
     draw, n_rows = (draw_text_sample, settings.max_documents) if is_text else (draw_sample, n_rows)
     with watch(rows.source, "sampling"):
         return draw(rows, prepared, rows=n_rows, seed=settings.random_state)

@@ -168,7 +168,7 @@ def test_a_fitted_model_with_tables(tmp_path):
     rng = np.random.default_rng(5)
     X = {name: rng.normal(size=1500) for name in "abcd"} | {"job": rng.choice(JOBS, 1500).astype(object)}
     rule = (X["a"] > 0) ^ (X["b"] > 0) ^ (X["c"] > 0)
-    model = cd.BayesClassifier().fit(X, np.where(rng.random(1500) < 0.9, rule, ~rule).astype(int))
+    model = cd.BayesClassifier(terms="tables").fit(X, np.where(rng.random(1500) < 0.9, rule, ~rule).astype(int))
     assert any(part.event.name == "decision_tables" for part in model.fitted_.plan.parts)
     rows = {name: column[:200] for name, column in X.items()}
     said = scorers.SCORERS["python"](model.fitted_, scorers.rows_of(rows, rows), tmp_path)

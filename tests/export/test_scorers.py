@@ -57,7 +57,7 @@ def adult():
 def test_adult(adult, score):
     X, _ = real("adult_test")
     same(score, adult, X[:ROWS])
-    assert len(export.pack_json(export.export_parameters(adult.fitted_))) < 400_000
+    assert len(export.pack_json(export.export_parameters(adult.fitted_))) < 120_000
 
 
 def test_adult_by_naive_bayes(score):

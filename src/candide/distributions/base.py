@@ -313,18 +313,6 @@ class WeightedDistribution(WrappedDistribution):
     def level_scores(self) -> LevelScores | None:
         return self._scaled_level_scores
 
-    def feature_importances(self) -> Floats | None:
-        known = self.base.feature_importances()
-        return None if known is None else known * np.abs(self.weight)
-
-    def column_contributions(self, block: Block) -> "Iterator[Floats] | None":
-        by_row = self.base.column_contributions(block)
-        return None if by_row is None else (contributions * self.weight for contributions in by_row)
-
-    def column_effects(self, j: int) -> Floats | None:
-        effects = self.base.column_effects(j)
-        return None if effects is None else effects * self.weight
-
     @cached_property
     def _scaled_level_scores(self) -> LevelScores | None:  # explanations ask for it column by column
         base = self.base.level_scores()

@@ -131,9 +131,10 @@ class BayesClassifier(WeightedClassifier):
     class_prior : "jeffreys", "empirical", "uniform", a prior, proportions in class order, or a mapping from class to
         proportion
     param_priors : a prior, or a mapping from event names to priors; None for each event model's own
-    terms : "columns", "interactions" or "all"
+    terms : "columns", "interactions", "all" or "tables"
         "columns": one term per column. "interactions": also pairs and triples of columns. "all": also discriminants of
-        the numeric columns and the prototype term. Terms are used where they predict the class beyond the others.
+        the numeric columns and the prototype term. "tables": also decision tables, which follow rules of many columns.
+        Terms are used where they predict the class beyond the others.
     sample_rows : number of rows that weights are learned from, at most
         Word weights are learned from five times as many. The counts are of all rows.
     random_state : seed for drawing these rows

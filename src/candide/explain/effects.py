@@ -15,6 +15,7 @@ import numpy as np
 
 from candide.data.blocks import Codes, Floats
 from candide.data.table import Name
+from candide.distributions import Distribution
 from candide.errors import InputError
 from candide.explain import terms as of_terms
 from candide.explain.terms import Term, TermAxis, TermList, build_axis, build_term_cells, list_terms
@@ -112,9 +113,9 @@ class Effects:
                 effect = self._split(term)[term.columns.index(name)]
                 is_known = (codes >= 0) & (codes < len(effect))
                 total[is_known] += effect[codes[is_known]]
-            elif (by_code := self.fitted.model.distributions[term.part_index].column_effects(at)) is not None:
+            elif (by_code := self._distribution(term).base_and_weights[0].column_effects(at)) is not None:
                 codes = np.where(codes < len(by_code) - 1, codes, -1)  # unseen levels are as missing ones
-                total += by_code[codes + 1, :, term.feature_index]
+                total += by_code[codes + 1, :, term.feature_index] * term.weight
             elif parts := self._split(term):
                 first = sum(encoding.width for encoding in part.encodings[:at])
                 for x, (knots, heights) in zip(codes.reshape(len(values), -1).T, parts[first:], strict=False):
@@ -122,8 +123,11 @@ class Effects:
                     total[is_known] += _hat_basis(x[is_known].astype(float), knots) @ heights
         return total
 
+    def _distribution(self, term: Term) -> Distribution:
+        return self.fitted.model.distributions[term.part_index]
+
     def _has_cells(self, term: Term) -> bool:
-        return self.fitted.model.distributions[term.part_index].level_scores() is not None
+        return self._distribution(term).level_scores() is not None
 
     def _contributions(self, term: Term, rows: Floats) -> Floats:
         prototypes = self.fitted.plan.parts[term.part_index].prototypes

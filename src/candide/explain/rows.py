@@ -169,9 +169,10 @@ def _with_changes(
     rows: list[list[Contribution]], part: PlanPart, distribution: Distribution, table: Table, block: Any, order: Codes
 ) -> list[list[Contribution]]:
     """Add to the contributions of a joint term without cells how much each column changes it."""
-    if (by_column := distribution.column_contributions(block)) is not None:
+    base, weight = distribution.base_and_weights
+    if (by_column := base.column_contributions(block)) is not None:
         pairs = zip(by_column, order, strict=True)
-        by_row = [_difference(known[:, a], known[:, b]).T for known, (a, b) in pairs]  # each (unit, column)
+        by_row = [(_difference(known[:, a], known[:, b]) * weight).T for known, (a, b) in pairs]  # each (unit, column)
         return _replace_changes(rows, by_row)
     if not part.is_joint_term or distribution.level_scores() is not None or not 1 < len(part.columns) <= _MAX_CHANGES:
         return rows

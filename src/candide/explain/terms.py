@@ -184,8 +184,9 @@ def _importances(distribution: Distribution, tally: Any, class_proportions: Floa
     features, unknown = range(distribution.n_features), [None] * distribution.n_features
     if distribution.n_classes < 2 or not class_proportions.any():
         return [0.0 for _ in features]
-    if (known := distribution.feature_importances()) is not None:
-        return known.tolist()
+    base, weight = distribution.base_and_weights
+    if (known := base.feature_importances()) is not None:
+        return (known * np.abs(weight)).tolist()
     scores = distribution.level_scores()
     if scores is None:  # over rows drawn from the distribution, with as many missing values as were counted
         rng = np.random.default_rng(0)

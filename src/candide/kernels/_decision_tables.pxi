@@ -195,7 +195,8 @@ cdef extern from *:
                             if (one) candide_gain_one((const int64_t *)bins, way ? last : order, n, ridge, gain);
                             else candide_gain_many((const int32_t *)bins, way ? last : order, n, g->n_slopes, ridge, gain);
                         }
-                        for (t = 0; t < n - 1; t++) if (gain[t] > top) top = gain[t], cut = t;
+                        /* the last cut with code 0 last is the first cut with code 0 first */
+                        for (t = 0; t < n - 1 - way; t++) if (gain[t] > top) top = gain[t], cut = t;
                         top *= (float)scale;
                         if (cut < 0 || !(top > 1e-6f)) continue;
                         top = sqrtf(top) + luck[level * d + j];

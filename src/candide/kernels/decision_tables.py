@@ -53,8 +53,12 @@ def grow_table(
     for level in range(len(luck)):
         best: tuple[Any, int, NDArray] | None = None
         for j, n in enumerate(sizes.tolist()):
-            for order in [first[j], np.roll(first[j], -1)][: 1 + (kinds[j] == INCOMPLETE_NUMBERS)] if n > 1 else []:
+            ways = 1 + (kinds[j] == INCOMPLETE_NUMBERS) if n > 1 else 0
+            for way, order in enumerate([first[j], np.roll(first[j], -1)][:ways]):
                 gain = _gains(_bin_sums(codes[j], cells, values, n), order, np.float32(ridge / scale))
+                gain = gain[: n - 1 - way]  # the last cut with code 0 last is the first cut with code 0 first
+                if not len(gain):
+                    continue
                 at = int(gain.argmax())
                 largest = gain[at] * np.float32(scale)
                 if largest <= _MIN_GAIN:

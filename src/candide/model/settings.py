@@ -144,7 +144,7 @@ class Settings:
 
 DEFAULT_SETTINGS = {"naive": Settings(), "bayes": Settings(class_prior="jeffreys")}
 DEFAULT_MODEL = "bayes"
-TERMS = ("columns", "interactions", "all")  # kinds of term of the weighted model, each with those before
+TERMS = ("columns", "interactions", "all", "tables")  # kinds of term of the weighted model, each with those before
 CALIBRATIONS = ("logistic", "isotonic")  # of the weighted model
 _DOCUMENTS_PER_ROW = 5  # token weights are many, and are learned from more rows than other weights
 
@@ -160,8 +160,8 @@ class WeightedSettings:
     events: Any = setting("auto", "Event models by column; columns not named are inferred.", typed=False)
     terms: str = setting(
         "all",
-        "Terms besides the columns: none (columns), pairs and triples of columns (interactions), or discriminants and"
-        " prototypes as well (all).",
+        "Terms besides the columns: none (columns), pairs and triples of columns (interactions), discriminants and"
+        " prototypes as well (all), or decision tables as well (tables).",
         choices=TERMS,
     )
     sample_rows: int = setting(20_000, "Rows that weights are learned from, at most.", parse=int, least=1)

@@ -88,7 +88,7 @@ def fit_weighted(
 def _draw_growth_rows(sample: Sample, pooled: Sample, settings: WeightedSettings) -> Sample | None:
     """More rows than those that weights are learned from, to grow decision tables on; None where there are none."""
     rows = sample.limit_rows(LIMITS.table_rows, settings.random_state, n_extra_terms=0)
-    if settings.terms != "all" or len(rows) <= len(pooled):
+    if settings.terms != "tables" or len(rows) <= len(pooled):
         return None
     is_known = np.array([pooled.labels.find_code(label) is not None for label in rows.labels.values])
     rows = rows if is_known.all() else rows.take(np.flatnonzero(is_known[rows.y])).with_seen_labels()

@@ -57,21 +57,26 @@ def select_terms(
 ) -> tuple[Plan, TermWeights]:
     """The plan of all terms, and their weights by a sample whose equal rows are pooled.
 
-    ``terms``: "columns" alone, with "interactions", or "all" kinds. ``encodings`` may have been learned before, from
-    more rows; levels are always those of the sample. Decision tables are grown on ``growth_rows``, more rows than
-    those of the sample, if they are given.
+    ``terms``: "columns" alone, with "interactions", "all" kinds but decision tables, or these too ("tables").
+    ``encodings`` may have been learned before, from more rows; levels are always those of the sample. Decision tables
+    are grown on ``growth_rows``, more rows than those of the sample, if they are given.
     """
     encodings = LearnedEncodings.from_sample(sample) if encodings is None else encodings
-    selector = TermSelector(
-        sample, settings or Settings(), encodings, sample if growth_rows is None else growth_rows, seed
-    )
-    names = {"columns": (), "interactions": ("interaction",), "all": tuple(TERMS)}[terms]
-    for _ in selector.grow([TERMS[name] for name in names]):
+    growth_rows = sample if growth_rows is None else growth_rows
+    selector = TermSelector(sample, settings or Settings(), encodings, growth_rows, seed)
+    for _ in selector.grow([kind for name, kind in TERMS.items() if is_kind_selected(name, terms)]):
         while not selector.accept_weights(learning.learn_non_text_weights(*selector.learning_problem())):
             pass  # without the terms that were dropped
     counts, y, weight, contributions, _, learned = selector.learning_problem()
     weights, n = learning.shrink_to_prior(counts, y, weight, contributions, learned), sample.n_rows
     return selector.plan, replace(weights, copies=sample.class_copies, n_learned_rows=n, n_counted_rows=n)
+
+
+def is_kind_selected(name: str, terms: str) -> bool:
+    """Whether a kind of joint term is among the ``terms`` of the settings."""
+    if name == "decision_tables":
+        return terms == "tables"
+    return terms in ("all", "tables") or (terms == "interactions" and name == "interaction")
 
 
 def plan_column_terms(columns: Sequence[ColumnSchema], events: Any = "auto") -> Plan:

@@ -193,7 +193,7 @@ class DecisionTables(JointTerm):
         whole = make_part(cls(), [*encodings.items()])
         keys = growth.column_keys(names)
         is_level = [encoding.is_read_as_text for encoding in encodings.values()]
-        rows = growth.CodedRows.from_block(to_dense(whole.block(sample.table)), sizes, is_level, keys)
+        rows = growth.ByteRows.from_block(to_dense(whole.block(sample.table)), sizes, is_level, keys)
         proportions = np.bincount(sample.y, sample.weight, len(selector.labels))
         log_prior = np.log((proportions + 0.5) / (proportions.sum() + 0.5 * len(proportions)))
         grown = growth.grow_tables(rows, sample.y, sample.weight, log_prior, _MAX_TABLES, selector.seed)

@@ -45,7 +45,7 @@ _MAX_SUM = 2**31 - 2**20  # of whole slopes and curvatures
 
 
 @dataclass(frozen=True, eq=False)
-class CodedRows:
+class ByteRows:
     """Rows as codes of one byte, 0 for a missing or unseen value, with a random number for each column."""
 
     codes: NDArray[np.uint8]  # (column, row)
@@ -54,7 +54,7 @@ class CodedRows:
     keys: Codes  # (column,)
 
     @classmethod
-    def from_block(cls, block: NDArray, n_levels: Sequence[int], is_level: Sequence[bool], keys: Codes) -> "CodedRows":
+    def from_block(cls, block: NDArray, n_levels: Sequence[int], is_level: Sequence[bool], keys: Codes) -> "ByteRows":
         """Rows of a block (row, column) of codes, -1 where a value is absent."""
         codes = byte_codes(block, n_levels)
         incomplete = (codes == 0).any(axis=1)
@@ -64,8 +64,8 @@ class CodedRows:
     def __len__(self) -> int:
         return self.codes.shape[1]
 
-    def take(self, rows: Codes) -> "CodedRows":
-        return CodedRows(np.ascontiguousarray(self.codes[:, rows]), self.sizes, self.kinds, self.keys)
+    def take(self, rows: Codes) -> "ByteRows":
+        return ByteRows(np.ascontiguousarray(self.codes[:, rows]), self.sizes, self.kinds, self.keys)
 
     @cached_property
     def quarters(self) -> Codes:
@@ -113,7 +113,7 @@ class Chain:
     """Tables grown one after another from the rows outside a quarter."""
 
     def __init__(
-        self, rows: CodedRows, y: Codes, weight: Floats | None, log_prior: Floats, blind: int, seed: Sequence[int]
+        self, rows: ByteRows, y: Codes, weight: Floats | None, log_prior: Floats, blind: int, seed: Sequence[int]
     ):
         seen, self.unseen = np.flatnonzero(rows.quarters != blind), np.flatnonzero(rows.quarters == blind)
         self.rows, self.unseen_codes = rows.take(seen), rows.take(self.unseen).codes
@@ -176,7 +176,7 @@ class GrownTables:
 
 
 def grow_tables(
-    rows: CodedRows, y: Codes, weight: Floats | None, log_prior: Floats, max_tables: int, seed: int = 0
+    rows: ByteRows, y: Codes, weight: Floats | None, log_prior: Floats, max_tables: int, seed: int = 0
 ) -> GrownTables:
     """Grow chains in step, until the rows that each is blind to gain no more; fewer tables may be best, or none."""
     n, w = len(rows), np.ones(len(rows)) if weight is None else weight
