@@ -28,9 +28,11 @@ def test_the_table_of_classifiers_is_that_of_the_benchmark(name):
 
 def test_the_figures_in_the_text_are_those_of_the_benchmarks():
     texts = {
-        f"in {measured('newsgroups20 | TextNB |', cell=2):.3f} of".replace("0.", "."): "accuracy of words with weights",
-        f"machine in {measured('newsgroups20 | LinearSVC', cell=2):.3f},".replace("0.", "."): "of LinearSVC",
-        f"error of {measured('newsgroups20 | TextNB |', cell=5):.3f}.".replace("0.", "."): "calibration",
+        f"classify {measured('newsgroups20 | TextNB |', cell=2):.3f} of".replace(
+            "0.", "."
+        ): "accuracy of weighted words",
+        f"machine {measured('newsgroups20 | LinearSVC', cell=2):.3f},".replace("0.", "."): "of LinearSVC",
+        f"error is {measured('newsgroups20 | TextNB |', cell=5):.3f}.".replace("0.", "."): "calibration",
         f"fitted in {measured('fit 4,000,000 rows from Parquet'):.1f} s": "fit",
         f"and {measured('peak memory of the process'):.0f} MB": "its memory",
         f"scikit-learn take {measured('the same, against pandas', cell=2):.0f} s": "theirs",

@@ -51,8 +51,9 @@ def random_tables(rng, sizes, k, n_chains=2):
         rows[t, 1 << (own >= 0).sum() :] = 0.0
     values = rng.normal(0.0, 0.5, (int((rows > 0).sum()), k)).astype(np.float32)
     packed = np.packbits(sides.reshape(n * 8, 256), axis=1)
-    arrays = map(ArrayValue, (columns, packed, rows, values))
-    return DecisionTables(N_TABLES, tuple(range(k)), tuple(range(len(sizes))), *arrays)
+    names = ("columns", "sides", "cell_rows", "values")
+    arrays = {name: ArrayValue(array) for name, array in zip(names, (columns, packed, rows, values), strict=True)}
+    return DecisionTables(N_TABLES, tuple(range(k)), tuple(range(len(sizes))), **arrays)
 
 
 def build_model(k, weight=(0.7, 1.3), seed=0):

@@ -181,11 +181,24 @@ class EventModel:
         return None
 
     def match_classes(self, labels: Any) -> Self:
-        """This event model for these classes, where it holds values of classes: those of new classes are 0."""
+        """This event model for these classes, where it holds values of classes: those of new classes are 0.
+
+        Most event models hold none: their values are in the counts.
+
+        >>> from candide.data.labels import Labels
+        >>> from candide.events import Poisson
+        >>> Poisson().match_classes(Labels(("no", "yes"))) == Poisson()
+        True
+        """
         return self
 
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
-        """This event model with new names of its classes, where it has any."""
+        """This event model with new names of its classes, where it has any.
+
+        >>> from candide.events import Poisson
+        >>> Poisson().rename_classes({"n": "no", "y": "yes"}) == Poisson()
+        True
+        """
         return self
 
     def freeze_structure(self, tally: Any) -> "EventModel":
