@@ -14,6 +14,7 @@ SUBJECTS = (
     "corpora",
     "gaussian",
     "accuracy",
+    "large",
     "bayes",
     "stability",
     "serve",
