@@ -97,6 +97,17 @@ def test_equal_rows_are_in_one_quarter_whatever_the_order_of_rows_and_columns():
     np.testing.assert_array_equal(again, np.tile(quarters, 3))
 
 
+def test_copies_of_rows_make_no_difference():
+    """Copies in the blind quarter and outside it would give tables a weight that they do not deserve."""
+    X, y = rows(400)
+    X["x"] = np.round(np.nan_to_num(X["x"]) + np.random.default_rng(3).normal(size=400), 3)  # so copies are recognised
+    once = cd.BayesClassifier(terms="tables").fit(X, y)
+    copied = {name: np.repeat(column, 5) for name, column in X.items()}
+    five = cd.BayesClassifier(terms="tables").fit(copied, np.repeat(y, 5))
+    new = rows(500, seed=9)[0]
+    np.testing.assert_allclose(five.predict_proba(new), once.predict_proba(new), atol=0.01)
+
+
 def test_held_out_contributions_are_those_of_the_blind_chains(model):
     part, distribution = tables_of(model)
     X, y = rows()
